@@ -1,0 +1,26 @@
+"""The problem as frozen objects that check themselves."""
+
+from ringsched.model.bound import Bound
+from ringsched.model.cluster import Cluster, Rack, Server
+from ringsched.model.contention import Contention
+from ringsched.model.job import Job
+from ringsched.model.outcome import Outcome
+from ringsched.model.placement import Placement
+from ringsched.model.plan import Plan, PlannedJob
+from ringsched.model.scenario import Scenario
+from ringsched.model.time import Time
+
+__all__ = [
+    "Bound",
+    "Cluster",
+    "Contention",
+    "Job",
+    "Outcome",
+    "Placement",
+    "Plan",
+    "PlannedJob",
+    "Rack",
+    "Scenario",
+    "Server",
+    "Time",
+]

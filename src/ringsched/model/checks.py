@@ -1,0 +1,140 @@
+"""Type and range checks of single fields, shared by all model objects."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+from ringsched.errors import InputError, UnknownName
+
+# Largest integer that float64 and int64 both hold exactly.
+MAX_INTEGER = 2**53
+# A bound on memory, not on the model: a larger cluster is taken for a typing error.
+MAX_GPUS = 1_000_000
+
+_Object = TypeVar("_Object")
+
+
+def integer(value: object, field: str, *, minimum: int | None = None, maximum: int = MAX_INTEGER) -> int:
+    """Return `value` as an int in [minimum, maximum]; a bool or 2.5 is none."""
+    wanted = "must be an integer" if minimum is None else f"must be an integer >= {minimum}"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InputError(f"{wanted}, not {shown(value)}", field=field)
+    result = int(value)
+    if result < (-maximum if minimum is None else minimum):
+        raise InputError(f"{wanted}, not {shown(value)}", field=field)
+    if result > maximum:
+        raise InputError(f"must be at most {maximum}, not {shown(value)}", field=field)
+    return result
+
+
+def number(
+    value: object,
+    field: str,
+    *,
+    minimum: float | None = None,
+    above: float | None = None,
+    maximum: float | None = None,
+) -> float:
+    """Return `value` as a finite float within the limits; a bool is none."""
+    limits = [
+        f"{sign} {limit:g}"
+        for sign, limit in ((">=", minimum), (">", above), ("<=", maximum))
+        if limit is not None
+    ]
+    wanted = " ".join(["must be a number", " and ".join(limits)]).rstrip()
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputError(f"{wanted}, not {shown(value)}", field=field)
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
+    inside = (
+        math.isfinite(result)
+        and (minimum is None or result >= minimum)
+        and (above is None or result > above)
+        and (maximum is None or result <= maximum)
+    )
+    if not inside:
+        raise InputError(f"{wanted}, not {shown(value)}", field=field)
+    return result + 0.0  # -0.0 becomes 0.0, so that equal scenarios have equal bytes
+
+
+def text(value: object, field: str) -> str:
+    """Return `value` as a name: not blank, printable, so that tables and files hold it as it is."""
+    if not isinstance(value, str):
+        raise InputError(f"must be a string, not {shown(value)}", field=field)
+    if not value.strip() or not value.isprintable():
+        raise InputError(f"must be printable and not blank, not {shown(value)}", field=field)
+    return value
+
+
+def choice(value: object, field: str, choices: Iterable[str]) -> str:
+    """Return `value` if it is one of `choices`."""
+    choices = tuple(choices)
+    if not isinstance(value, str):
+        wanted = " or ".join(f'"{name}"' for name in choices)
+        raise InputError(f"must be {wanted}, not {shown(value)}", field=field)
+    if value not in choices:
+        raise UnknownName("value", value, choices, field=field)
+    return value
+
+
+def unique(names: Iterable[str], what: str, place: str) -> None:
+    """Raise if a name stands twice; `place` is the list they stand in."""
+    seen: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if name in seen:
+            raise InputError(
+                f"duplicates the {what} name {name!r} of {place}[{seen[name]}]",
+                field="name",
+                place=f"{place}[{index}]",
+            )
+        seen[name] = index
+
+
+def sequence(value: object, field: str, of: str) -> Sequence[object]:
+    """Return `value` if it is a list or tuple; `of` names what it should hold."""
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        raise InputError(f"must be a list of {of}, not {shown(value)}", field=field)
+    return value
+
+
+def instance(value: object, field: str, kind: type[_Object]) -> _Object:
+    """Return `value` if it is a `kind`."""
+    if not isinstance(value, kind):
+        raise InputError(f"must be a {kind.__name__}, not {shown(value)}", field=field)
+    return value
+
+
+def settle(target: object, **values: object) -> None:
+    """Set checked values on a frozen dataclass, from within its `__post_init__`."""
+    for name, value in values.items():
+        object.__setattr__(target, name, value)
+
+
+class Replaceable:
+    """Gives a frozen dataclass `replace()`: a copy with some fields changed, checked anew."""
+
+    __slots__ = ()
+
+    def replace(self: _Object, **changes: Any) -> _Object:
+        """Return a copy with `changes` applied."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+def shown(value: object) -> str:
+    """Return `value` for an error message, cut to a length that leaves the sentence readable."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and abs(value) > 10**30:
+        return "a very large integer"
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."

@@ -1,0 +1,143 @@
+"""A training job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ringsched.errors import InputError
+from ringsched.model.checks import MAX_GPUS, Replaceable, integer, number, settle, text
+from ringsched.model.placement import Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(Replaceable):
+    """A ring-all-reduce training job, in the paper's terms.
+
+    Parameters
+    ----------
+    name
+        Unique in its scenario.
+    gpus, iterations
+        G_j and F_j, both >= 1.
+    gradient_mb
+        m_j in MB of 10^6 bytes.
+    minibatch, forward_ms, backward_ms
+        M_j samples per GPU, Δf_j per sample, Δb_j per iteration.
+    submit_s
+        When the job becomes known.
+    weight
+        Its weight in weighted objectives.
+    server_slack
+        λ_j >= 1, used by LBSGF (Alg. 3).
+    estimate_s
+        What the user believes it takes; the best-case duration if absent.
+    running_on, done_iterations
+        Set for a job that runs already, since time 0: its GPUs, and what it has behind it.
+
+    Examples
+    --------
+    >>> job = Job(
+    ...     name="a", gpus=4, iterations=100, gradient_mb=438, minibatch=4, forward_ms=15, backward_ms=119
+    ... )
+    >>> job.compute_s, job.remaining_iterations
+    (0.179, 100)
+    """
+
+    name: str
+    gpus: int
+    iterations: int
+    gradient_mb: float
+    minibatch: int
+    forward_ms: float
+    backward_ms: float
+    submit_s: float = 0.0
+    weight: float = 1.0
+    server_slack: float = 1.0
+    estimate_s: float | None = None
+    running_on: Placement | None = None
+    done_iterations: int = 0
+
+    def __post_init__(self) -> None:
+        settle(self, name=text(self.name, "name"))
+        try:
+            self._check()
+        except InputError as error:
+            raise error.located(place=f"job {self.name!r}") from None
+
+    def _check(self) -> None:
+        settle(
+            self,
+            gpus=integer(self.gpus, "gpus", minimum=1, maximum=MAX_GPUS),
+            iterations=integer(self.iterations, "iterations", minimum=1),
+            gradient_mb=number(self.gradient_mb, "gradient_mb", minimum=0),
+            minibatch=integer(self.minibatch, "minibatch", minimum=1),
+            forward_ms=number(self.forward_ms, "forward_ms", minimum=0),
+            backward_ms=number(self.backward_ms, "backward_ms", minimum=0),
+            submit_s=number(self.submit_s, "submit_s", minimum=0),
+            weight=number(self.weight, "weight", above=0),
+            server_slack=number(self.server_slack, "server_slack", minimum=1),
+            done_iterations=integer(self.done_iterations, "done_iterations", minimum=0),
+        )
+        if self.forward_ms * self.minibatch + self.backward_ms <= 0:
+            raise InputError(
+                "must not be 0 together with backward_ms: an iteration takes some time", field="forward_ms"
+            )
+        if self.estimate_s is not None:
+            settle(self, estimate_s=number(self.estimate_s, "estimate_s", above=0))
+        if self.running_on is None:
+            if self.done_iterations:
+                raise InputError(
+                    "needs running_on: only a running job has iterations done", field="done_iterations"
+                )
+        else:
+            settle(self, running_on=self._checked_running_on(self.running_on))
+
+    def _checked_running_on(self, running_on: Mapping[str, Sequence[int]]) -> Placement:
+        try:
+            placement = Placement(running_on)
+        except InputError as error:
+            field = f"running_on.{error.field}" if error.field else "running_on"
+            raise InputError(error.problem, field=field) from None
+        for server, held in placement.items():
+            if not held:
+                raise InputError("must name at least one GPU", field=f"running_on.{server}")
+        if placement.num_gpus != self.gpus:
+            raise InputError(
+                f"names {placement.num_gpus} GPUs, but the job has gpus = {self.gpus}", field="running_on"
+            )
+        if self.done_iterations >= self.iterations:
+            raise InputError(
+                f"must be below iterations = {self.iterations}, not {self.done_iterations}",
+                field="done_iterations",
+            )
+        if self.submit_s > 0:
+            raise InputError("must be 0 for a running job: it runs since time 0", field="submit_s")
+        return placement
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the job runs already at time 0."""
+        return self.running_on is not None
+
+    @property
+    def remaining_iterations(self) -> int:
+        """Iterations still to be done from time 0 on."""
+        return self.iterations - self.done_iterations
+
+    @property
+    def compute_s(self) -> float:
+        """Forward and backward time of one iteration: Δf_j M_j + Δb_j."""
+        return (self.forward_ms * self.minibatch + self.backward_ms) * 1e-3
+
+    def expanded(self) -> dict[str, Any]:
+        """Return the fields as a scenario file writes them, defaults filled in, absent optionals left out."""
+        always = ("name", "gpus", "iterations", "gradient_mb", "minibatch", "forward_ms", "backward_ms")
+        fields = {key: getattr(self, key) for key in (*always, "submit_s", "weight", "server_slack")}
+        if self.estimate_s is not None:
+            fields["estimate_s"] = self.estimate_s
+        if self.running_on is not None:
+            fields["running_on"] = {server: list(held) for server, held in self.running_on.items()}
+            fields["done_iterations"] = self.done_iterations
+        return fields

@@ -1,0 +1,89 @@
+"""A scenario: everything a plan depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from ringsched.errors import InputError, UnknownName
+from ringsched.model.checks import Replaceable, instance, settle, text, unique
+from ringsched.model.cluster import Cluster
+from ringsched.model.contention import Contention
+from ringsched.model.job import Job
+from ringsched.model.time import Time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario(Replaceable):
+    """Cluster, contention, time and jobs; checked as a whole."""
+
+    cluster: Cluster
+    jobs: tuple[Job, ...] = ()
+    contention: Contention = field(default_factory=Contention)
+    time: Time = field(default_factory=Time)
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            cluster=instance(self.cluster, "cluster", Cluster),
+            jobs=tuple(instance(job, f"jobs[{at}]", Job) for at, job in enumerate(self.jobs)),
+            contention=instance(self.contention, "contention", Contention),
+            time=instance(self.time, "time", Time),
+        )
+        if self.name is not None:
+            settle(self, name=text(self.name, "name"))
+        unique((job.name for job in self.jobs), "job", "jobs")
+        self._check_sizes()
+        self._check_running()
+
+    def _check_sizes(self) -> None:
+        capacity = self.cluster.capacity
+        for at, job in enumerate(self.jobs):
+            if job.gpus > capacity:
+                raise InputError(
+                    f"= {job.gpus} is more than the {capacity} GPUs available in the cluster",
+                    field="gpus",
+                    place=f"jobs[{at}] {job.name!r}",
+                )
+
+    def _check_running(self) -> None:
+        servers = {server.name: server for server in self.cluster.servers}
+        holder: dict[tuple[str, int], str] = {}
+        for at, job in enumerate(self.jobs):
+            for name, held in (job.running_on or {}).items():
+                place = f"jobs[{at}] {job.name!r}"
+                if name not in servers:
+                    problem = UnknownName("server", name, servers).problem
+                    raise InputError(problem, field="running_on", place=place)
+                for gpu in held:
+                    problem = _why_not(servers[name].gpus, servers[name].unavailable, gpu)
+                    if not problem and (name, gpu) in holder:
+                        first = holder[name, gpu]
+                        problem = "is named twice" if first == job.name else f"is held by job {first!r}"
+                    if problem:
+                        raise InputError(f"GPU {gpu} {problem}", field=f"running_on.{name}:", place=place)
+                    holder[name, gpu] = job.name
+
+    def expanded(self) -> dict[str, Any]:
+        """Return the whole scenario as a JSON-ready dict: defaults filled in, servers expanded."""
+        fields: dict[str, Any] = {} if self.name is None else {"name": self.name}
+        return fields | {
+            "time": self.time.expanded(),
+            "cluster": self.cluster.expanded(),
+            "contention": self.contention.expanded(),
+            "jobs": [job.expanded() for job in self.jobs],
+        }
+
+    def sha256(self) -> str:
+        """Digest of the expanded scenario; the same for TOML and JSON twins."""
+        canonical = json.dumps(self.expanded(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _why_not(num_gpus: int, unavailable: tuple[int, ...], gpu: int) -> str:
+    if not 0 <= gpu < num_gpus:
+        return f"does not exist, the server has GPUs 0 to {num_gpus - 1}"
+    return "is unavailable" if gpu in unavailable else ""

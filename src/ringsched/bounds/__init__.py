@@ -1,1 +1,1 @@
-"""bounds."""
+"""How good can any plan be."""

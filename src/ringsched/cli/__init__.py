@@ -1,1 +1,5 @@
-"""cli."""
+"""The command line: parse, call one function of the API, print."""
+
+from ringsched.cli.main import main
+
+__all__ = ["main"]

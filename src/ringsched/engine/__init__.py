@@ -1,1 +1,1 @@
-"""engine."""
+"""The event core: start, finish, release; it knows no policy."""

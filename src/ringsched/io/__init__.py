@@ -1,1 +1,1 @@
-"""io."""
+"""Files in, files out: scenarios, job lists, plans."""

@@ -1,1 +1,1 @@
-"""placement."""
+"""Where a job goes: one rule a file."""

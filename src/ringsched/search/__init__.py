@@ -1,1 +1,1 @@
-"""search."""
+"""How the parameters of a policy are chosen."""

@@ -1,0 +1,5 @@
+"""`python -m ringsched`."""
+
+from ringsched.cli import main
+
+main()

@@ -1,0 +1,150 @@
+"""The functions behind the commands; each command is one call of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ringsched.bounds.lower_bound import lower_bounds as _lower_bounds
+from ringsched.engine.problem import Problem, problem_of
+from ringsched.engine.simulate import Run, outcome_of
+from ringsched.engine.simulate import replay as _replay
+from ringsched.errors import Infeasible, InputError
+from ringsched.model import Bound, Outcome, Plan, PlannedJob, Scenario
+from ringsched.model.checks import integer, number
+from ringsched.policies.custom import CustomPolicy, policy_of
+from ringsched.policies.orders import ORDERS, order_named
+from ringsched.policies.policy import Policy, Settings
+from ringsched.policies.registry import DEFAULT_POLICY, POLICIES, policy_named
+from ringsched.search.bisection import Candidate
+
+__all__ = ["DEFAULT_POLICY", "ORDERS", "list_policies", "lower_bounds", "plan", "replay"]
+
+
+def plan(
+    scenario: Scenario,
+    policy: str | CustomPolicy = DEFAULT_POLICY,
+    *,
+    order: str | None = None,
+    kappa: int | None = None,
+    theta: int | None = None,
+    slack: float | None = None,
+    seed: int = 0,
+    on_trial: Callable[[], None] | None = None,
+) -> Plan:
+    """Decide which GPUs each job gets and when it starts.
+
+    Parameters
+    ----------
+    policy
+        A name out of `list_policies()`, or an object with a method `place`.
+    order
+        A queue order out of `ORDERS`, instead of the policy's own.
+    kappa, theta, slack
+        Fix what a search would choose, and λ for every job.
+    seed
+        For policies that draw random numbers.
+    on_trial
+        Called after every trial of a search.
+
+    Raises
+    ------
+    Infeasible
+        No makespan below the horizon; carries the lower bound.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> scenario = ringsched.load_scenario("examples/first.toml")
+    >>> result = ringsched.plan(scenario, "sjf-bco")
+    >>> result.makespan_s >= result.lower_bound_s
+    True
+    """
+    chosen = policy_named(policy) if isinstance(policy, str) else policy_of(policy)
+    settings = Settings(
+        order=order_named(order) if order else chosen.order,
+        kappa=None if kappa is None else integer(kappa, "kappa", minimum=1),
+        theta=None if theta is None else integer(theta, "theta", minimum=1),
+        slack=None if slack is None else number(slack, "slack", minimum=1),
+        seed=integer(seed, "seed", minimum=0),
+        on_trial=on_trial or (lambda: None),
+    )
+    for option in ("kappa", "theta", "slack"):
+        if getattr(settings, option) is not None and option not in chosen.options:
+            raise InputError(f"means nothing to policy {chosen.name!r}", field=option)
+    problem = problem_of(scenario)
+    candidate = chosen.solve(problem, settings) if scenario.jobs else Candidate(Run((), (), ()), {})
+    if candidate is None:
+        raise _infeasible(problem, chosen)
+    return _plan(problem, candidate, chosen, settings)
+
+
+def replay(scenario: Scenario, plan: Plan) -> Outcome:
+    """Return what happens when the jobs start where and when `plan` says.
+
+    Only starts and placements are read; whether they are allowed is for `verify` to say.
+    """
+    problem = problem_of(scenario)
+    by_name = {job.name: job for job in plan.jobs}
+    if set(by_name) != {job.name for job in scenario.jobs} or len(by_name) != len(plan.jobs):
+        raise InputError("the plan's jobs are not those of the scenario")
+    planned = [by_name[job.name] for job in scenario.jobs]
+    starts = [problem.clock.instant(job.start_s) for job in planned]
+    gpus = [problem.numbered(job.gpus) for job in planned]
+    return outcome_of(problem, _replay(problem, starts, gpus))
+
+
+def lower_bounds(scenario: Scenario) -> tuple[Bound, ...]:
+    """Return the lower bounds on the makespan of `scenario`, the largest first."""
+    return _lower_bounds(problem_of(scenario))
+
+
+def list_policies() -> tuple[Policy, ...]:
+    """Return the table of policies.
+
+    Examples
+    --------
+    >>> [policy.name for policy in list_policies()]
+    ['sjf-bco', 'first-fit', 'list-scheduling', 'random', 'longest-first']
+    """
+    return POLICIES
+
+
+def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Settings) -> Plan:
+    """Return the plan of a run, with its bound and gap."""
+    scenario, outcome = problem.scenario, outcome_of(problem, candidate.run)
+    bounds = _lower_bounds(problem)
+    bound_s = bounds[0].value_s if bounds else 0.0
+    return Plan(
+        scenario_sha256=scenario.sha256(),
+        policy=policy.name,
+        order=settings.order,
+        params=candidate.params,
+        slack=settings.slack,
+        seed=settings.seed,
+        makespan_s=outcome.makespan_s,
+        mean_completion_s=outcome.mean_completion_s,
+        lower_bound_s=bound_s,
+        # In continuous time rounding may leave a makespan a hair below its bound.
+        gap=max(1.0, outcome.makespan_s / bound_s) if bound_s else 1.0,
+        bounds=bounds,
+        jobs=tuple(
+            PlannedJob(
+                name=job.name,
+                start_s=outcome.starts_s[at],
+                finish_s=outcome.finishes_s[at],
+                gpus=problem.placement(candidate.run.gpus[at]),
+                ring=problem.ring(candidate.run.gpus[at]),
+            )
+            for at, job in enumerate(scenario.jobs)
+        ),
+    )
+
+
+def _infeasible(problem: Problem, policy: Policy) -> Infeasible:
+    bound_s = _lower_bounds(problem)[0].value_s
+    horizon_s = problem.clock.seconds(problem.horizon)
+    why = f"within the horizon of {horizon_s:g} s" if "theta" in policy.options else "a job was never placed"
+    return Infeasible(
+        f"infeasible under policy {policy.name!r}: {why}; no plan can end before {bound_s:g} s",
+        lower_bound_s=bound_s,
+    )

@@ -1,0 +1,98 @@
+"""`ringsched plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ringsched import api
+from ringsched.cli.progress import TrialProgress
+from ringsched.errors import Infeasible, InputError
+from ringsched.io.files import check_writable
+from ringsched.io.plan_file import plan_to_json, save_plan
+from ringsched.io.scenario_file import load_scenario
+
+
+@click.command("plan")
+@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
+@click.option(
+    "--policy",
+    metavar="NAME",
+    default=api.DEFAULT_POLICY,
+    show_default=True,
+    help="How to plan; `ringsched policies` lists them.",
+)
+@click.option(
+    "--order", metavar="NAME", help=f"Queue order instead of the policy's own: {', '.join(api.ORDERS)}."
+)
+@click.option("--kappa", metavar="K", type=int, help="Fix kappa of sjf-bco instead of searching it.")
+@click.option("--theta", metavar="N", type=int, help="Fix the load limit in slots (seconds when continuous).")
+@click.option("--slack", metavar="X", type=float, help="Set server_slack (lambda) of every job.")
+@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="For random choices.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the plan there.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON instead of a table.")
+def plan_command(
+    scenario_file: Path,
+    policy: str,
+    order: str | None,
+    kappa: int | None,
+    theta: int | None,
+    slack: float | None,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Decide which GPUs each job gets and when it starts.
+
+    Prints the plan with its makespan, a lower bound that no plan can beat, and the gap between them.
+    """
+    if output is not None:
+        _check_output(output, scenario_file)
+    scenario = load_scenario(scenario_file)
+    try:
+        with TrialProgress() as progress:
+            plan = api.plan(
+                scenario,
+                policy,
+                order=order,
+                kappa=kappa,
+                theta=theta,
+                slack=slack,
+                seed=seed,
+                on_trial=progress.on_trial,
+            )
+    except InputError as error:
+        # What concerns a job stands in the scenario; what does not was given as an option.
+        raise error.located(file=str(scenario_file)) if error.place else _option_error(error) from None
+    except Infeasible as error:
+        if as_json:
+            click.echo(_infeasible_json(error))
+        raise
+    if output is not None:
+        save_plan(plan, output)
+    if as_json:
+        click.echo(plan_to_json(plan), nl=False)
+    else:
+        from ringsched.cli.tables import print_plan  # rich is loaded only when a table is printed
+
+        print_plan(scenario, plan, output)
+
+
+def _check_output(output: Path, scenario_file: Path) -> None:
+    check_writable(output)
+    if output.exists() and scenario_file.exists() and output.samefile(scenario_file):
+        raise InputError("is the scenario itself; write the plan to another file", file=str(output))
+
+
+def _option_error(error: InputError) -> InputError:
+    field = f"--{error.field}" if error.field else None
+    return InputError(error.problem, field=field)
+
+
+def _infeasible_json(error: Infeasible) -> str:
+    import json
+
+    return json.dumps(
+        {"status": "infeasible", "message": str(error), "lower_bound_s": error.lower_bound_s}, indent=1
+    )

@@ -1,0 +1,161 @@
+"""What a person sees: tables by rich."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ringsched.model import Bound, Placement, Plan, Scenario
+from ringsched.policies.policy import Policy
+from ringsched.verify import Verdict
+
+MOST_ROWS = 50
+PLAIN_WIDTH = 100  # where there is no terminal whose width could be asked for
+
+
+def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
+    """Print a plan: its jobs, its makespan, and how good that is."""
+    console = _console()
+    capacity, servers = scenario.cluster.capacity, len(scenario.cluster.servers)
+    console.print(
+        f"{_count(len(plan.jobs), 'job')} on {_count(servers, 'server')} with {_count(capacity, 'GPU')}, "
+        f"policy {escape(plan.policy)} ({', '.join(_choices(plan))})",
+        highlight=False,
+    )
+    if plan.jobs:
+        console.print(_job_table(plan))
+    if len(plan.jobs) > MOST_ROWS:
+        console.print(f"... and {len(plan.jobs) - MOST_ROWS} more jobs; --json or -o give all of them")
+    console.print(_summary(plan))
+    if output is not None:
+        console.print(f"plan written to {escape(str(output))}", highlight=False, soft_wrap=True)
+
+
+def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
+    """Print whether a plan is valid and, if not, every violation."""
+    console = _console()
+    if verdict.valid:
+        console.print(
+            f"valid: {escape(str(plan_file))}, {_count(len(plan.jobs), 'job')}, "
+            f"makespan {seconds(plan.makespan_s)}, gap {plan.gap:.3f}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        return
+    number = _count(len(verdict.violations), "violation")
+    console.print(f"invalid: {escape(str(plan_file))}, {number}", highlight=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("constraint", no_wrap=True)
+    table.add_column("violation", overflow="fold")
+    for violation in verdict.violations:
+        table.add_row(violation.constraint, escape(violation.message))
+    console.print(table)
+
+
+def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
+    """Print the table of policies and the orders they can be combined with."""
+    console = _console()
+    table = Table(box=None, pad_edge=False)
+    for column in ("policy", "queue order", "placement", "search", "options"):
+        table.add_column(column, overflow="fold", no_wrap=column == "policy")
+    for policy in policies:
+        options = " ".join(f"--{option}" for option in sorted(policy.options))
+        table.add_row(policy.name, policy.order, policy.rule, policy.search, options)
+    console.print(table)
+    console.print(f"orders for --order: {', '.join(orders)}", highlight=False)
+
+
+def seconds(value: float) -> str:
+    """Return a time for people: whole seconds where it is whole, else three figures after the point.
+
+    Examples
+    --------
+    >>> seconds(412.0), seconds(0.12345)
+    ('412 s', '0.123 s')
+    """
+    return f"{_figure(value)} s"
+
+
+def placed(placement: Placement) -> str:
+    """Return a placement in short.
+
+    Examples
+    --------
+    >>> placed(Placement({"a": [0, 1, 2, 5], "b": [3]}))
+    'a:0-2,5 b:3'
+    """
+    return " ".join(f"{server}:{_ranges(held)}" for server, held in placement.items())
+
+
+def _job_table(plan: Plan) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("job", overflow="fold")
+    for column in ("GPUs", "start", "finish"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("servers:GPUs", overflow="fold")
+    for job in plan.jobs[:MOST_ROWS]:
+        times = (_figure(job.start_s), _figure(job.finish_s))
+        table.add_row(escape(job.name), str(job.gpus.num_gpus), *times, escape(placed(job.gpus)))
+    return table
+
+
+def _summary(plan: Plan) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("makespan", seconds(plan.makespan_s), "")
+    table.add_row("mean completion", seconds(plan.mean_completion_s), "")
+    why = _reason(plan.bounds[0]) if plan.bounds else ""
+    table.add_row("lower bound", seconds(plan.lower_bound_s), escape(why))
+    excess = (plan.gap - 1) * 100
+    table.add_row(
+        "gap", f"{plan.gap:.3f}", f"at most {excess:.1f} % above the best possible" if excess else "optimal"
+    )
+    return table
+
+
+def _choices(plan: Plan) -> list[str]:
+    chosen = [plan.order, *(f"{name} {value}" for name, value in plan.params.items())]
+    return chosen if plan.slack is None else [*chosen, f"slack {plan.slack:g}"]
+
+
+def _reason(bound: Bound) -> str:
+    terms = bound.terms
+    after = f" after {seconds(float(terms['release_s']))}" if terms["release_s"] else ""
+    if bound.name == "longest-job":
+        return f"{bound.name}: {terms['job']} needs {seconds(float(terms['best_case_s']))}{after}"
+    if bound.name == "area":
+        return (
+            f"{bound.name}: {_figure(float(terms['gpu_seconds']))} GPU-seconds on {terms['gpus']} GPUs{after}"
+        )
+    return (
+        f"{bound.name}: {terms['jobs']} jobs with more than half of the GPUs need "
+        f"{seconds(float(terms['best_cases_s']))}{after}"
+    )
+
+
+def _ranges(indices: Sequence[int]) -> str:
+    runs = [
+        [index for _, index in group]
+        for _, group in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0])
+    ]
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if value == round(value) else f"{value:.3f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _console() -> Console:
+    return Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)

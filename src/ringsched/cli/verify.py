@@ -1,0 +1,40 @@
+"""`ringsched verify`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ringsched.errors import InputError
+from ringsched.io.plan_file import load_plan
+from ringsched.io.scenario_file import load_scenario
+from ringsched.verify import verify
+
+
+@click.command("verify")
+@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
+@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
+@click.pass_context
+def verify_command(ctx: click.Context, scenario_file: Path, plan_file: Path, as_json: bool) -> None:
+    """Check a plan independently of what made it.
+
+    Recomputes every finish, the makespan, the bound and the gap with formulas of its own. Ends with
+    0 if all is right and with 1 after naming every violation.
+    """
+    scenario, plan = load_scenario(scenario_file), load_plan(plan_file)
+    try:
+        verdict = verify(scenario, plan)
+    except InputError as error:
+        raise error.located(file=str(scenario_file)) from None
+    if as_json:
+        violations = [asdict(violation) for violation in verdict.violations]
+        click.echo(json.dumps({"valid": verdict.valid, "violations": violations}, indent=1))
+    else:
+        from ringsched.cli.tables import print_verdict
+
+        print_verdict(plan, plan_file, verdict)
+    ctx.exit(0 if verdict.valid else 1)

@@ -1,0 +1,171 @@
+"""A scenario made ready for the engine: read-only arrays, indices instead of names."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from ringsched.contention.extremes import best_case_tau, uncontended_tau, worst_case_tau
+from ringsched.contention.iteration_time import Work, work_of
+from ringsched.contention.network import Network, Shape, network_of, shape_of
+from ringsched.engine.clock import Clock, clock_of
+from ringsched.errors import InputError
+from ringsched.model import Job, Placement, Scenario
+from ringsched.model.checks import MAX_INTEGER
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Everything about a scenario that engine, bounds and policies ask for, computed once.
+
+    Jobs and servers are named by index. GPUs are numbered through the whole cluster, server by
+    server, so that their order is the order of (server, GPU). Durations and instants are in the
+    clock's units.
+    """
+
+    scenario: Scenario
+    clock: Clock
+    network: Network
+    first_gpu: tuple[int, ...]  # of each server, and the total at the end
+    server_of: tuple[int, ...]  # of each GPU
+    available: tuple[bool, ...]  # of each GPU
+    gpus: tuple[int, ...]
+    iterations: tuple[int, ...]  # still to be done at time 0
+    works: tuple[Work, ...]
+    release: tuple[float, ...]
+    best_case: tuple[float, ...]  # duration; of a running job what remains, at its own placement
+    worst_case: tuple[float, ...]
+    running: dict[int, tuple[int, ...]]  # job -> GPUs it holds at time 0
+    horizon: int  # T
+
+    @property
+    def num_jobs(self) -> int:
+        """How many jobs, the running ones included."""
+        return len(self.gpus)
+
+    @property
+    def num_servers(self) -> int:
+        """How many servers."""
+        return self.network.num_servers
+
+    @property
+    def queued(self) -> list[int]:
+        """The jobs that are to be placed."""
+        return [job for job in range(self.num_jobs) if job not in self.running]
+
+    def shape(self, gpus: Sequence[int]) -> Shape:
+        """Return what the network sees of a job on these GPUs."""
+        return shape_of(self.network, Counter(map(self.server_of.__getitem__, gpus)))
+
+    def placement(self, gpus: Sequence[int]) -> Placement:
+        """Return GPU numbers as a placement, servers in order."""
+        held: dict[str, list[int]] = {}
+        for gpu in sorted(gpus):
+            server = self.server_of[gpu]
+            name = self.scenario.cluster.servers[server].name
+            held.setdefault(name, []).append(gpu - self.first_gpu[server])
+        return Placement(held)
+
+    def numbered(self, placement: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
+        """Return a placement as GPU numbers."""
+        return _numbered(placement, _index_of_server(self.scenario), self.first_gpu)
+
+    def ring(self, gpus: Sequence[int]) -> tuple[tuple[str, int], ...]:
+        """Return the workers by rack, server and GPU, so that the ring crosses each uplink once each way."""
+        servers, rack_of = self.scenario.cluster.servers, self.network.rack_of
+        ordered = sorted(gpus, key=lambda gpu: (rack_of[self.server_of[gpu]], gpu))
+        return tuple(
+            (servers[self.server_of[gpu]].name, gpu - self.first_gpu[self.server_of[gpu]]) for gpu in ordered
+        )
+
+
+def problem_of(scenario: Scenario) -> Problem:
+    """Return the problem of a scenario, or say which job cannot be planned and why.
+
+    Examples
+    --------
+    >>> from ringsched.model import Cluster, Job, Scenario, Server
+    >>> cluster = Cluster(
+    ...     servers=(Server(name="a", gpus=2),), inter_server_gbps=10, intra_server_gbps=100, reduce_gbps=400
+    ... )
+    >>> job = Job(name="j", gpus=1, iterations=25, gradient_mb=9, minibatch=1, forward_ms=0, backward_ms=100)
+    >>> problem_of(Scenario(cluster=cluster, jobs=(job,))).best_case
+    (3,)
+    """
+    cluster, jobs, clock = scenario.cluster, scenario.jobs, clock_of(scenario.time)
+    network = network_of(cluster)
+    first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
+    works = tuple(work_of(job, cluster) for job in jobs)
+    worst_case = _worst_cases(scenario, network, works, clock)
+    release = tuple(clock.release(job.submit_s) for job in jobs)
+    return Problem(
+        scenario=scenario,
+        clock=clock,
+        network=network,
+        first_gpu=first_gpu,
+        server_of=tuple(at for at, server in enumerate(cluster.servers) for _ in range(server.gpus)),
+        available=tuple(
+            gpu not in server.unavailable for server in cluster.servers for gpu in range(server.gpus)
+        ),
+        gpus=tuple(job.gpus for job in jobs),
+        iterations=tuple(job.remaining_iterations for job in jobs),
+        works=works,
+        release=release,
+        best_case=tuple(
+            _best_case(scenario, network, job, work, clock) for job, work in zip(jobs, works, strict=True)
+        ),
+        worst_case=worst_case,
+        running={
+            at: _numbered(job.running_on, _index_of_server(scenario), first_gpu)
+            for at, job in enumerate(jobs)
+            if job.running_on is not None
+        },
+        horizon=clock.horizon(scenario.time, max(release, default=0) + math.fsum(worst_case)),
+    )
+
+
+def _best_case(scenario: Scenario, network: Network, job: Job, work: Work, clock: Clock) -> float:
+    """Return the best-case duration; of a running job what remains, undisturbed, where it is."""
+    if job.running_on is None:
+        tau = best_case_tau(work, job.gpus, network, scenario.contention)
+    else:
+        index = _index_of_server(scenario)
+        gpus_on = {index[name]: len(held) for name, held in job.running_on.items()}
+        tau = uncontended_tau(work, shape_of(network, gpus_on), network, scenario.contention)
+    return clock.duration(job.remaining_iterations, clock.rate(tau))
+
+
+def _worst_cases(
+    scenario: Scenario, network: Network, works: Sequence[Work], clock: Clock
+) -> tuple[float, ...]:
+    """Return the worst-case durations; refuse jobs that would not move, or never end."""
+    num_spreadable_jobs = sum(job.gpus >= 2 for job in scenario.jobs)
+    durations = []
+    for at, (job, work) in enumerate(zip(scenario.jobs, works, strict=True)):
+        place = f"jobs[{at}] {job.name!r}"
+        tau = worst_case_tau(work, job.gpus, network, scenario.contention, num_spreadable_jobs)
+        if clock.slotted and clock.rate(tau) < 1:
+            raise InputError(
+                f"can take {tau:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, so the "
+                'job would not move; use a longer time.slot_s or time.model = "continuous"',
+                field="an iteration",
+                place=place,
+            )
+        durations.append(clock.duration(job.remaining_iterations, clock.rate(tau)))
+        end = clock.units(job.submit_s) + durations[-1]
+        if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * len(works))):
+            raise InputError("may end too late to be counted exactly", field="iterations", place=place)
+    return tuple(durations)
+
+
+def _index_of_server(scenario: Scenario) -> dict[str, int]:
+    return {server.name: at for at, server in enumerate(scenario.cluster.servers)}
+
+
+def _numbered(
+    placement: Mapping[str, Sequence[int]], index: Mapping[str, int], first_gpu: Sequence[int]
+) -> tuple[int, ...]:
+    return tuple(sorted(first_gpu[index[name]] + gpu for name, held in placement.items() for gpu in held))

@@ -1,0 +1,103 @@
+"""Jobs, from tables in a scenario or rows of a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from ringsched.errors import InputError, UnknownName
+from ringsched.io.catalogue import CATALOGUE
+from ringsched.io.decode import array, build, check_keys, table
+from ringsched.io.files import read_text
+from ringsched.model import Job
+from ringsched.model.checks import shown
+
+JOB_KEYS = tuple(field.name for field in fields(Job))
+REQUIRED_KEYS = tuple(field.name for field in fields(Job) if field.default is MISSING)
+
+
+def jobs_from_tables(value: object) -> tuple[Job, ...]:
+    """Return the jobs of a scenario's `jobs` array."""
+    return tuple(
+        job_from_fields(table(entry, f"jobs[{at}]"), f"jobs[{at}]")
+        for at, entry in enumerate(array(value, "jobs"))
+    )
+
+
+def jobs_from_csv(path: Path) -> tuple[Job, ...]:
+    """Return the jobs of a CSV file, one a row, an empty cell meaning an absent field."""
+    try:
+        rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+        header = [name.strip() for name in next(rows, [])]
+        _check_header(header)
+        return tuple(
+            job_from_fields(_from_row(header, row, rows.line_num), f"line {rows.line_num}")
+            for row in rows
+            if any(cell.strip() for cell in row)
+        )
+    except csv.Error as error:
+        raise InputError(
+            f"is not valid CSV: {error}", place=f"line {rows.line_num}", file=str(path)
+        ) from None
+    except InputError as error:
+        raise error.located(file=str(path)) from None
+
+
+def job_from_fields(given: Mapping[str, Any], place: str) -> Job:
+    """Return a job; a model fills in what the job does not state itself."""
+    if isinstance(name := given.get("name"), str) and name.isprintable():
+        place = f"{place} {name!r}"
+    stated = dict(given)
+    if "model" in stated:
+        stated = _known(stated.pop("model"), place) | stated
+    check_keys(stated, (*JOB_KEYS, "model"), REQUIRED_KEYS, place)
+    return build(Job, stated, place)
+
+
+def _known(model: object, place: str) -> dict[str, Any]:
+    if not isinstance(model, str):
+        raise InputError(f"must be the name of a model, not {shown(model)}", field="model", place=place)
+    if model not in CATALOGUE:
+        raise UnknownName("model", model, CATALOGUE).located(place=place)
+    return CATALOGUE[model].fields()
+
+
+def _check_header(header: list[str]) -> None:
+    check_keys(dict.fromkeys(header), (*JOB_KEYS, "model"), ("name", "gpus", "iterations"), "line 1")
+    for name in header:
+        if header.count(name) > 1:
+            raise InputError(f"column {name!r} stands twice", place="line 1")
+
+
+def _from_row(header: list[str], row: list[str], line: int) -> dict[str, Any]:
+    if len(row) != len(header):
+        raise InputError(f"has {len(row)} cells, the header {len(header)}", place=f"line {line}")
+    cells = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
+    return {name: _READERS.get(name, _number)(cell) for name, cell in cells.items() if cell}
+
+
+def _number(cell: str) -> object:
+    """Return a number if the cell is one; the model says what is wrong with anything else."""
+    if "_" in cell:  # Python would read 1_000 as a number
+        return cell
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return cell
+
+
+def _json(cell: str) -> object:
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
+
+
+_READERS: Mapping[str, Callable[[str], object]] = {"name": str, "model": str, "running_on": _json}

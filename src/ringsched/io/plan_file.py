@@ -1,0 +1,112 @@
+"""Plan files: JSON, a job a line, the same bytes for the same plan."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ringsched.errors import InputError
+from ringsched.io.decode import array, build, check_keys, parse_json, table
+from ringsched.io.files import write_text
+from ringsched.model import Bound, Placement, Plan, PlannedJob
+from ringsched.model.checks import number, shown
+
+FORMAT = "ringsched-plan/1"
+
+_REQUIRED = (
+    "format",
+    "scenario_sha256",
+    "policy",
+    "params",
+    "seed",
+    "objective",
+    "makespan_s",
+    "mean_completion_s",
+    "lower_bound_s",
+    "gap",
+    "jobs",
+)
+_OPTIONAL = ("order", "slack", "bounds")
+_JOB_KEYS = ("name", "start_s", "finish_s", "gpus", "ring")
+
+
+def plan_to_json(plan: Plan) -> str:
+    """Return the text of a plan file."""
+    head = {"format": FORMAT} | {key: getattr(plan, key) for key in _REQUIRED[1:-1]}
+    head["params"] = dict(plan.params)
+    head |= {"order": plan.order} | ({} if plan.slack is None else {"slack": plan.slack})
+    lines = [f" {json.dumps(key)}: {_dumps(value)}," for key, value in head.items()]
+    bounds = [
+        {"name": bound.name, "value_s": bound.value_s, "terms": dict(bound.terms)} for bound in plan.bounds
+    ]
+    lines += [f' "bounds": {_lines(bounds)},', f' "jobs": {_lines([_job(job) for job in plan.jobs])}']
+    return "\n".join(["{", *lines, "}", ""])
+
+
+def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Write a plan file, atomically."""
+    write_text(Path(path), plan_to_json(plan))
+
+
+def load_plan(path: str | os.PathLike[str]) -> Plan:
+    """Read a plan file, or raise an InputError that names file, place and field."""
+    path = Path(path)
+    try:
+        return plan_from_dict(parse_json(path))
+    except InputError as error:
+        raise error if error.file else error.located(file=str(path)) from None
+
+
+def plan_from_dict(content: Mapping[str, Any]) -> Plan:
+    """Return the plan written as nested dicts; its form is checked, not whether it is right."""
+    if content.get("format") != FORMAT:
+        raise InputError(f'must be "{FORMAT}", not {shown(content.get("format"))}', field="format")
+    check_keys(content, (*_REQUIRED, *_OPTIONAL), _REQUIRED, None)
+    fields = {key: value for key, value in content.items() if key != "format"}
+    fields["params"] = table(content["params"], "params")
+    fields["bounds"] = tuple(
+        _bound(table(entry, f"bounds[{at}]"), f"bounds[{at}]")
+        for at, entry in enumerate(array(content.get("bounds", []), "bounds"))
+    )
+    fields["jobs"] = tuple(
+        _planned_job(table(entry, f"jobs[{at}]"), f"jobs[{at}]")
+        for at, entry in enumerate(array(content["jobs"], "jobs"))
+    )
+    return build(Plan, fields, None)
+
+
+def _planned_job(fields: dict[str, Any], place: str) -> PlannedJob:
+    check_keys(fields, _JOB_KEYS, _JOB_KEYS, place)
+    for at, worker in enumerate(array(fields["ring"], f"{place}: ring")):
+        if not isinstance(worker, list) or len(worker) != 2:
+            raise InputError(f"must be [server, GPU], not {shown(worker)}", field=f"ring[{at}]", place=place)
+    gpus = build(Placement, {"gpus": fields["gpus"]}, f"{place}: gpus")
+    return build(PlannedJob, fields | {"gpus": gpus}, place)
+
+
+def _bound(fields: dict[str, Any], place: str) -> Bound:
+    check_keys(fields, ("name", "value_s", "terms"), ("name", "value_s", "terms"), place)
+    value_s = build(number, {"value": fields["value_s"], "field": "value_s"}, place)
+    return Bound(name=str(fields["name"]), value_s=value_s, terms=table(fields["terms"], f"{place}: terms"))
+
+
+def _job(job: PlannedJob) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "start_s": job.start_s,
+        "finish_s": job.finish_s,
+        "gpus": {server: list(held) for server, held in job.gpus.items()},
+        "ring": [list(worker) for worker in job.ring],
+    }
+
+
+def _lines(entries: list[dict[str, Any]]) -> str:
+    inner = ",\n".join(f"  {_dumps(entry)}" for entry in entries)
+    return f"[\n{inner}\n ]" if entries else "[]"
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

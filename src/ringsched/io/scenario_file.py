@@ -1,0 +1,119 @@
+"""Scenario files: one file, TOML or JSON with the same keys."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ringsched.errors import InputError
+from ringsched.io.decode import array, build, check_keys, parse, table
+from ringsched.io.jobs import jobs_from_csv, jobs_from_tables
+from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
+from ringsched.model.checks import MAX_GPUS, integer, shown
+
+_SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps")
+
+
+def load_scenario(path: str | os.PathLike[str]) -> Scenario:
+    """Read a scenario file (.toml or .json), or raise an InputError that names file, place and field.
+
+    Examples
+    --------
+    >>> scenario = load_scenario("examples/first.toml")
+    >>> len(scenario.cluster.servers), scenario.jobs[0].name
+    (4, 'bert-large-batch')
+    """
+    path = Path(path)
+    try:
+        return scenario_from_dict(parse(path), folder=path.parent)
+    except InputError as error:
+        raise error if error.file else error.located(file=str(path)) from None
+
+
+def scenario_from_dict(content: Mapping[str, Any], *, folder: Path | None = None) -> Scenario:
+    """Return the scenario written as nested dicts; `jobs_file` is looked for in `folder`."""
+    known = ("name", "time", "cluster", "contention", "jobs", "jobs_file")
+    check_keys(content, known, ("cluster",), None)
+    return build(
+        Scenario,
+        {
+            "cluster": _cluster(table(content["cluster"], "cluster")),
+            "contention": _section(Contention, content, "contention"),
+            "time": _section(Time, content, "time"),
+            "jobs": _jobs(content, folder or Path()),
+        }
+        | ({"name": content["name"]} if "name" in content else {}),
+        None,
+    )
+
+
+_Section = TypeVar("_Section", Contention, Time)
+
+
+def _section(kind: type[_Section], content: Mapping[str, Any], place: str) -> _Section:
+    given = table(content.get(place, {}), place)
+    check_keys(given, [field.name for field in fields(kind)], (), place)
+    return build(kind, given, place)
+
+
+def _jobs(content: Mapping[str, Any], folder: Path) -> tuple[Job, ...]:
+    if "jobs_file" not in content:
+        return jobs_from_tables(content.get("jobs", []))
+    if "jobs" in content:
+        raise InputError("cannot stand together with jobs; keep one of them", field="jobs_file")
+    name = content["jobs_file"]
+    if not isinstance(name, str) or not name:
+        raise InputError(f"must be the name of a CSV file, not {shown(name)}", field="jobs_file")
+    return jobs_from_csv(folder / name)
+
+
+def _cluster(given: dict[str, Any]) -> Cluster:
+    check_keys(given, (*_SPEEDS, "servers", "racks"), (*_SPEEDS, "servers"), "cluster")
+    racks = table(given.get("racks", {}), "cluster.racks")
+    speeds = {key: given[key] for key in _SPEEDS}
+    servers = _servers(array(given["servers"], "cluster.servers"))
+    return build(
+        Cluster, speeds | {"servers": servers, "racks": _racks(racks)}, None if servers else "cluster"
+    )
+
+
+def _racks(given: dict[str, Any]) -> tuple[Rack, ...]:
+    racks = []
+    for name, value in given.items():
+        place = f"cluster.racks.{name}"
+        rack = table(value, place)
+        check_keys(rack, ("uplink_gbps",), ("uplink_gbps",), place)
+        racks.append(build(Rack, {"name": name} | rack, place))
+    return tuple(racks)
+
+
+def _servers(entries: list[Any]) -> tuple[Server, ...]:
+    servers: list[Server] = []
+    for at, entry in enumerate(entries):
+        place = f"cluster.servers[{at}]"
+        try:
+            servers += _expanded(table(entry, place), place, len(servers))
+        except InputError as error:
+            raise error if error.place or error.field == place else error.located(place=place) from None
+        if len(servers) > MAX_GPUS:
+            raise InputError(f"hold more than {MAX_GPUS} servers", field="cluster.servers")
+    return tuple(servers)
+
+
+def _expanded(given: dict[str, Any], place: str, position: int) -> list[Server]:
+    """Return the servers one entry stands for: `name` alone, or name-0, name-1, ... with a count."""
+    known = (*(field.name for field in fields(Server)), "count")
+    check_keys(given, known, ("gpus",), place)
+    stated = {key: value for key, value in given.items() if key != "count"}
+    if "count" not in given:
+        return [build(Server, {"name": f"s{position}"} | stated, place)]
+    count = integer(given["count"], "count", minimum=1, maximum=MAX_GPUS)
+    if "unavailable" in given:
+        raise InputError("cannot stand together with count: it names GPUs of one server", field="unavailable")
+    first = build(Server, {"name": f"s{position}"} | stated, place)
+    if "name" not in given:
+        return [first.replace(name=f"s{position + at}") for at in range(count)]
+    return [first.replace(name=f"{first.name}-{at}") for at in range(count)]

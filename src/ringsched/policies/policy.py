@@ -1,0 +1,55 @@
+"""What every policy is made of and answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ringsched.engine.problem import Problem
+from ringsched.engine.simulate import Run, simulate
+from ringsched.placement.trial import Rule, Trial
+from ringsched.policies.orders import priorities
+from ringsched.search.bisection import Candidate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a caller may fix; None leaves it to the policy."""
+
+    order: str
+    kappa: int | None = None
+    theta: int | None = None
+    slack: float | None = None
+    seed: int = 0
+    on_trial: Callable[[], None] = lambda: None  # called after every trial, for progress
+
+
+Solve = Callable[[Problem, Settings], Candidate | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """An entry of the table: queue order x placement rule x search."""
+
+    name: str
+    order: str  # unless the caller asks for another
+    rule: str
+    search: str
+    options: frozenset[str]  # of kappa, theta, slack, seed: those that mean something here
+    summary: str
+    solve: Solve
+
+
+def run_trial(
+    problem: Problem,
+    settings: Settings,
+    rule: Rule,
+    *,
+    theta: int | None = None,
+    deadline: float = float("inf"),
+) -> Run | None:
+    """Run the queue once with one rule and one θ."""
+    trial = Trial(problem, rule, theta=theta, slack=settings.slack)
+    run = simulate(problem, priorities(problem, settings.order), trial.place, deadline=deadline)
+    settings.on_trial()
+    return run

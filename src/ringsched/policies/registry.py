@@ -1,0 +1,68 @@
+"""All policies, in one explicit table."""
+
+from __future__ import annotations
+
+from ringsched.errors import UnknownName
+from ringsched.placement.first_fit import first_fit
+from ringsched.placement.least_loaded import least_loaded
+from ringsched.policies.policy import Policy
+from ringsched.policies.single_rule import bisecting, solve_best_fit, solve_random
+from ringsched.policies.sjf_bco import solve_sjf_bco
+
+DEFAULT_POLICY = "longest-first"
+
+POLICIES: tuple[Policy, ...] = (
+    Policy(
+        name="sjf-bco",
+        order="smallest-first",
+        rule="FA-FFP up to kappa GPUs, LBSGF above",
+        search="theta by bisection, kappa in full",
+        options=frozenset({"theta", "kappa", "slack"}),
+        summary="the paper's algorithm (MobiHoc '22, Alg. 1 to 3)",
+        solve=solve_sjf_bco,
+    ),
+    Policy(
+        name="first-fit",
+        order="fifo",
+        rule="first GPUs, server by server",
+        search="theta by bisection",
+        options=frozenset({"theta"}),
+        summary="packs from the first server on",
+        solve=bisecting(first_fit),
+    ),
+    Policy(
+        name="list-scheduling",
+        order="fifo",
+        rule="least loaded GPUs",
+        search="theta by bisection",
+        options=frozenset({"theta"}),
+        summary="balances GPUs, spreads jobs widely",
+        solve=bisecting(least_loaded),
+    ),
+    Policy(
+        name="random",
+        order="fifo",
+        rule="any GPUs",
+        search="none (theta = T)",
+        options=frozenset({"theta", "seed"}),
+        summary="what not to lose against",
+        solve=solve_random,
+    ),
+    Policy(
+        name="longest-first",
+        order="longest-first",
+        rule="tightest server, else fewest",
+        search="none",
+        options=frozenset(),
+        summary="long jobs early, packed tightly; the baseline to beat",
+        solve=solve_best_fit,
+    ),
+)
+
+
+def policy_named(name: str) -> Policy:
+    """Return the policy of that name, or say which there are."""
+    for policy in POLICIES:
+        if policy.name == name:
+            return policy
+    raise UnknownName("policy", name, [policy.name for policy in POLICIES])

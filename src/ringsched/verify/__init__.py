@@ -1,0 +1,10 @@
+"""The independent judge of plans.
+
+It imports the data model and nothing else of ours, and keeps its own copy of the formulas, so that a
+mistake in the planner cannot hide itself here.
+"""
+
+from ringsched.verify.judge import verify
+from ringsched.verify.verdict import Verdict, Violation
+
+__all__ = ["Verdict", "Violation", "verify"]

@@ -1,0 +1,162 @@
+"""The two ways time runs: whole slots, or seconds.
+
+Both count in *instants*. Slots are Python integers, so their sums are exact; seconds are floats.
+A job's *pace* is what its iteration time means on the clock: iterations per slot, or seconds per iteration.
+"""
+
+# ruff: noqa: D102 - the protocol says what the methods of both clocks do
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Protocol
+
+from ringsched.model import Time
+
+# A job has at most 2^53 iterations, so a faster pace than that per slot changes nothing.
+MOST_PER_SLOT = 2**53
+
+
+class Clock(Protocol):
+    """What checks, replay and bound ask of time."""
+
+    def instant(self, time_s: float) -> float:
+        """Return the instant nearest to `time_s`."""
+
+    def seconds(self, instant: float) -> float:
+        """Return the instant in seconds."""
+
+    def on_grid(self, time_s: float) -> bool:
+        """Whether something may happen at `time_s`."""
+
+    def release(self, submit_s: float) -> float:
+        """Return the first instant at which a job submitted then may start."""
+
+    def pace(self, tau_s: float) -> float:
+        """Return the pace of a job whose iterations take `tau_s`."""
+
+    def progress(self, elapsed: float, pace: float) -> float:
+        """Return the iterations done in `elapsed`."""
+
+    def duration(self, iterations: float, pace: float) -> float:
+        """Return how long so many iterations take; infinity at a standstill."""
+
+    def merge_slack(self, instant: float) -> float:
+        """Return how much later completions may be to count as simultaneous with one at `instant`."""
+
+    def spread(self, area: float, num_gpus: int) -> float:
+        """Return the least time in which `num_gpus` GPUs do `area` GPU-instants of work."""
+
+    def is_at(self, stated_s: float, instant: float) -> bool:
+        """Whether a stated time is that instant."""
+
+    def overlaps(self, begin: float, end: float) -> bool:
+        """Whether the time from `begin` to `end` is more than none."""
+
+    def agree(self, stated: float, expected: float) -> bool:
+        """Whether a stated total equals the recomputed one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The paper's time: everything happens on whole multiples of `slot_s`."""
+
+    slot_s: float
+
+    def instant(self, time_s: float) -> float:
+        return round(self._ratio(time_s))
+
+    def seconds(self, instant: float) -> float:
+        return instant * self.slot_s
+
+    def on_grid(self, time_s: float) -> bool:
+        slot = self.instant(time_s)
+        return abs(self._ratio(time_s) - slot) <= 1e-9 * max(1, abs(slot))
+
+    def release(self, submit_s: float) -> float:
+        return math.ceil(self._ratio(submit_s) - 1e-9)
+
+    def pace(self, tau_s: float) -> float:
+        # phi = floor(slot / tau + 1e-9), section "Time".
+        per_slot = self.slot_s / tau_s if tau_s > 0 else math.inf
+        return math.floor(min(per_slot + 1e-9, MOST_PER_SLOT))
+
+    def progress(self, elapsed: float, pace: float) -> float:
+        return elapsed * pace
+
+    def duration(self, iterations: float, pace: float) -> float:
+        return -(-iterations // pace) if pace > 0 else math.inf
+
+    def merge_slack(self, instant: float) -> float:  # noqa: ARG002
+        return 0
+
+    def spread(self, area: float, num_gpus: int) -> float:
+        return -(-area // num_gpus)
+
+    def is_at(self, stated_s: float, instant: float) -> bool:
+        return self.on_grid(stated_s) and self.instant(stated_s) == instant
+
+    def overlaps(self, begin: float, end: float) -> bool:
+        return end > begin
+
+    def agree(self, stated: float, expected: float) -> bool:
+        return math.isclose(stated, expected, rel_tol=1e-9)
+
+    def _ratio(self, time_s: float) -> float:
+        # A plan may name any finite time; one that overflows here is wrong anyway, but must not raise.
+        largest = sys.float_info.max
+        return max(-largest, min(largest, time_s / self.slot_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Continuous time: any instant, compared as far as floating point carries."""
+
+    def instant(self, time_s: float) -> float:
+        return time_s
+
+    def seconds(self, instant: float) -> float:
+        return instant
+
+    def on_grid(self, time_s: float) -> bool:  # noqa: ARG002
+        return True
+
+    def release(self, submit_s: float) -> float:
+        return submit_s
+
+    def pace(self, tau_s: float) -> float:
+        return tau_s
+
+    def progress(self, elapsed: float, pace: float) -> float:
+        return elapsed / pace if elapsed > 0 and pace > 0 else 0.0
+
+    def duration(self, iterations: float, pace: float) -> float:
+        return iterations * pace
+
+    def merge_slack(self, instant: float) -> float:
+        return 1e-9 * max(1.0, instant)
+
+    def spread(self, area: float, num_gpus: int) -> float:
+        return area / num_gpus
+
+    def is_at(self, stated_s: float, instant: float) -> bool:
+        return self.agree(stated_s, instant)
+
+    def overlaps(self, begin: float, end: float) -> bool:
+        return end - begin > max(1e-9, 1e-6 * min(abs(begin), abs(end)))
+
+    def agree(self, stated: float, expected: float) -> bool:
+        return math.isclose(stated, expected, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def clock_of(time: Time) -> Clock:
+    """Return the clock of a scenario.
+
+    Examples
+    --------
+    >>> clock_of(Time(slot_s=2.0)).pace(0.5)
+    4
+    """
+    return Slots(time.slot_s) if time.slotted else Seconds()

@@ -1,0 +1,141 @@
+"""The verifier's own copy of the iteration time, and of its best and worst case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ringsched.model import Contention, Job, Scenario
+
+# 1 MB = 10^6 bytes = 8 * 10^6 bits = 0.008 Gbit.
+GBIT_PER_MB = 0.008
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a placement means for speed: uplinks crossed, servers used, whether two GPUs share a server."""
+
+    crossed: tuple[int, ...]
+    num_servers: int
+    shares_server: bool
+
+
+class Network:
+    """The tree of servers and racks as numbered nodes: servers first, then racks."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        cluster = scenario.cluster
+        self.servers = cluster.servers
+        self.intra_gbps = cluster.intra_server_gbps
+        self.reduce_gbps = cluster.reduce_gbps
+        self.latency_s = scenario.contention.server_latency_ms * 1e-3
+        self.number = {server.name: at for at, server in enumerate(cluster.servers)}
+        self.rack_node = {rack.name: len(cluster.servers) + at for at, rack in enumerate(cluster.racks)}
+        self.uplinks_gbps = [
+            cluster.inter_server_gbps if server.uplink_gbps is None else server.uplink_gbps
+            for server in cluster.servers
+        ] + [rack.uplink_gbps for rack in cluster.racks]
+        # f_v at n_v = 0, 1, ...; no link is crossed by more jobs than there are.
+        self.factors = [slowdown(scenario.contention, max(1, n)) for n in range(len(scenario.jobs) + 2)]
+        self.num_spreadable = sum(job.gpus >= 2 for job in scenario.jobs)
+
+    def shape(self, gpus_on: Mapping[str, int]) -> Shape:
+        """Return the shape of a job with so many GPUs on each server, all of them known."""
+        total = sum(gpus_on.values())
+        below: dict[int, int] = {}  # y_j(v)
+        for name, count in gpus_on.items():
+            server = self.number[name]
+            below[server] = count
+            rack = self.servers[server].rack
+            if rack is not None:
+                below[self.rack_node[rack]] = below.get(self.rack_node[rack], 0) + count
+        return Shape(
+            # The indicator of eq. (6): some of the ring's GPUs below the node, and some not.
+            crossed=tuple(node for node, count in below.items() if 0 < count < total),
+            num_servers=len(gpus_on),
+            shares_server=any(count >= 2 for count in gpus_on.values()),
+        )
+
+    def tau_s(self, job: Job, shape: Shape, crossing: Sequence[int] | None = None) -> float:
+        """Return tau_j when `crossing[v]` jobs cross each node's uplink; without it, the job is alone."""
+        bandwidth = self.intra_gbps if shape.shares_server else math.inf
+        for node in shape.crossed:
+            factor = 1.0 if crossing is None else self.factors[crossing[node]]
+            bandwidth = min(bandwidth, self.uplinks_gbps[node] / factor)
+        return self._tau_at(job, bandwidth, shape.num_servers)
+
+    def best_tau_s(self, job: Job) -> float:
+        """Return the best case over all placements: one server, or the fewest that hold the job."""
+        choices = []
+        if job.gpus <= self._capacities[0]:
+            choices.append(self._tau_at(job, self.intra_gbps, 1))
+        if job.gpus >= 2 and len(self.servers) >= 2:
+            fastest = max(self.uplinks_gbps[: len(self.servers)])
+            choices.append(self._tau_at(job, fastest, self._fewest_servers(job.gpus)))
+        return min(choices)
+
+    def worst_tau_s(self, job: Job) -> float:
+        """Return the worst case: as spread as can be, over the slowest link with all who could share it."""
+        num_servers = min(job.gpus, len(self.servers))
+        slowest = self._slowest_contended_gbps if num_servers >= 2 else math.inf
+        return self._tau_at(job, min(self.intra_gbps, slowest), num_servers)
+
+    def _tau_at(self, job: Job, bandwidth_gbps: float, num_servers: int) -> float:
+        # tau_j = 2m(w-1)/w / B + m(w-1)/w / C + xi2 * servers + forward * minibatch + backward, eq. (8).
+        chunks_gbit = job.gradient_mb * GBIT_PER_MB * ((job.gpus - 1) / job.gpus)
+        communication_s = 0.0
+        if chunks_gbit > 0:
+            exchange_s = 2 * chunks_gbit / bandwidth_gbps if bandwidth_gbps > 0 else math.inf
+            communication_s = exchange_s + chunks_gbit / self.reduce_gbps
+        compute_s = (job.forward_ms * job.minibatch + job.backward_ms) * 1e-3
+        return communication_s + self.latency_s * num_servers + compute_s
+
+    @cached_property
+    def _capacities(self) -> list[int]:
+        return sorted((server.capacity for server in self.servers), reverse=True)
+
+    @cached_property
+    def _servers_for(self) -> list[int]:
+        """How many of the largest servers hold 0, 1, 2, ... GPUs."""
+        fewest = [0]
+        for at, capacity in enumerate(self._capacities):
+            fewest.extend([at + 1] * capacity)
+        return fewest
+
+    def _fewest_servers(self, gpus: int) -> int:
+        return max(2, self._servers_for[gpus])
+
+    @cached_property
+    def _slowest_contended_gbps(self) -> float:
+        capacities = [server.capacity for server in self.servers] + [0] * len(self.rack_node)
+        for server in self.servers:
+            if server.rack is not None:
+                capacities[self.rack_node[server.rack]] += server.capacity
+        return min(
+            uplink / self.factors[max(1, min(capacity, self.num_spreadable))]
+            for uplink, capacity in zip(self.uplinks_gbps, capacities, strict=True)
+        )
+
+
+def slowdown(contention: Contention, num_jobs: int) -> float:
+    """Return f: how many times slower a link is for each of `num_jobs` jobs that cross it.
+
+    Examples
+    --------
+    >>> slowdown(Contention(degradation=0.5), 3)
+    4.0
+    >>> slowdown(Contention(table=(1.0, 1.5)), 4)
+    2.5
+    """
+    table = contention.table
+    if table is not None:
+        beyond = max(0, num_jobs - len(table))
+        slope = table[-1] - table[-2]
+        return table[min(num_jobs, len(table)) - 1] + (beyond * slope if beyond else 0.0)
+    share = 1.0 if contention.share is None else contention.share
+    degradation = 0.0 if contention.degradation is None else contention.degradation
+    # The clamp: with a small share the paper's k falls below 1, as if sharing made a link faster.
+    contenders = max(1.0, share * num_jobs)
+    return contenders + degradation * (contenders - 1.0)

@@ -1,0 +1,106 @@
+"""What really happens when every job starts when and where the plan says."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ringsched.model import Job
+from ringsched.verify.clock import Clock
+from ringsched.verify.iteration_time import Network, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A job with its fixed start and placement."""
+
+    job: Job
+    start: float
+    shape: Shape
+
+
+class Replay:
+    """Jumps from event to event; only jobs on a link whose users changed get a new pace."""
+
+    def __init__(self, runs: Sequence[Run], network: Network, clock: Clock) -> None:
+        self._runs = runs
+        self._network = network
+        self._clock = clock
+        self._on_link: list[set[int]] = [set() for _ in network.uplinks_gbps]
+        self._crossing = [0] * len(network.uplinks_gbps)
+        self._left: list[float] = [run.job.remaining_iterations for run in runs]
+        self._since: list[float] = [run.start for run in runs]
+        self._pace: list[float | None] = [None] * len(runs)
+        # When each job ends if nothing changes; heap entries that say otherwise are out of date.
+        self._due = [math.inf] * len(runs)
+        self._queue: list[tuple[float, int]] = []
+        self._finishes = [math.inf] * len(runs)
+
+    def finishes(self) -> list[float]:
+        """Return the instant at which each run ends; infinity for one that never does."""
+        waiting = sorted(range(len(self._runs)), key=lambda at: self._runs[at].start, reverse=True)
+        while True:
+            next_start = self._runs[waiting[-1]].start if waiting else math.inf
+            now = min(next_start, self._next_due())
+            if now == math.inf:
+                return self._finishes
+            # At one instant: completions, then starts, then the paces of the new set of running jobs.
+            ended = self._end_due(now)
+            started = []
+            while waiting and self._runs[waiting[-1]].start <= now:
+                started.append(waiting.pop())
+            self._leave(ended)
+            self._enter(started)
+            self._set_paces(self._touched(ended, started), now)
+
+    def _next_due(self) -> float:
+        while self._queue and self._queue[0][0] != self._due[self._queue[0][1]]:
+            heapq.heappop(self._queue)
+        return self._queue[0][0] if self._queue else math.inf
+
+    def _end_due(self, now: float) -> list[int]:
+        if self._next_due() > now:
+            return []
+        ended = []
+        # Completions a rounding error apart are one instant, the earliest; see "Time", continuous.
+        limit = now + self._clock.merge_slack(now)
+        while self._next_due() <= limit:
+            _, at = heapq.heappop(self._queue)
+            self._due[at] = math.inf
+            self._finishes[at] = now
+            ended.append(at)
+        return ended
+
+    def _leave(self, ended: Iterable[int]) -> None:
+        for at in ended:
+            for node in self._runs[at].shape.crossed:
+                self._on_link[node].remove(at)
+                self._crossing[node] -= 1
+
+    def _enter(self, started: Iterable[int]) -> None:
+        for at in started:
+            for node in self._runs[at].shape.crossed:
+                self._on_link[node].add(at)
+                self._crossing[node] += 1
+
+    def _touched(self, ended: Sequence[int], started: Sequence[int]) -> set[int]:
+        changed_links = {node for at in (*ended, *started) for node in self._runs[at].shape.crossed}
+        return set(started).union(*(self._on_link[node] for node in changed_links))
+
+    def _set_paces(self, touched: Iterable[int], now: float) -> None:
+        for at in touched:
+            run = self._runs[at]
+            pace = self._clock.pace(self._network.tau_s(run.job, run.shape, self._crossing))
+            before = self._pace[at]
+            if pace == before:
+                continue
+            if before is not None:
+                done = self._clock.progress(now - self._since[at], before)
+                self._left[at] = max(0, self._left[at] - done)
+            self._since[at] = now
+            self._pace[at] = pace
+            self._due[at] = now + self._clock.duration(self._left[at], pace)
+            if self._due[at] < math.inf:
+                heapq.heappush(self._queue, (self._due[at], at))

@@ -1,0 +1,128 @@
+"""The engine against the independent reference: slot by slot, or events in fractions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.reference import formulas
+from tests.reference.algorithm_1 import bisect_theta, horizon_ticks, sjf_bco
+from tests.reference.dispatch import ORDERS, Result, dispatch
+from tests.reference.replay import replay as reference_replay
+from tests.strategies import scenarios
+
+import ringsched
+from ringsched import Infeasible, Plan, Scenario
+from ringsched.engine.problem import problem_of
+from ringsched.engine.simulate import replay
+
+RULES = {
+    "first-fit": "first-fit",
+    "list-scheduling": "list-scheduling",
+    "random": "random",
+    "sjf-bco": "kappa",
+}
+
+
+def assert_equal(scenario: Scenario, plan: Plan, result: Result) -> None:
+    """Same GPUs, same starts, same finishes: exact when slotted, to rounding when continuous."""
+    unit_s = scenario.time.slot_s if scenario.time.slotted else 1.0
+    for job in plan.jobs:
+        assert {server: list(held) for server, held in job.gpus.items()} == result.placements[job.name]
+        for found, expected in ((job.start_s, result.starts), (job.finish_s, result.finishes)):
+            if scenario.time.slotted:
+                assert found == expected[job.name] * unit_s
+            else:
+                assert found == pytest.approx(float(expected[job.name]), rel=1e-9, abs=1e-12)
+
+
+def planned(scenario: Scenario, policy: str, **options: object) -> Plan | None:
+    try:
+        return ringsched.plan(scenario, policy, **options)  # type: ignore[arg-type]
+    except Infeasible:
+        return None
+
+
+@settings(max_examples=400)
+@given(scenarios(min_jobs=0), st.data())
+def test_any_starts_and_placements(scenario: Scenario, data: st.DataObject) -> None:
+    """Whatever a plan says, even with GPUs shared between jobs: the finishes agree."""
+    # Jobs on shared GPUs contend more than the worst case allows for: longer slots, longer jobs.
+    scenario = scenario.replace(
+        time=scenario.time.replace(slot_s=scenario.time.slot_s * 20),
+        jobs=tuple(job.replace(iterations=job.iterations * 20) for job in scenario.jobs),
+    )
+    problem = problem_of(scenario)
+    gpus, starts = [], []
+    usable = [gpu for gpu, available in enumerate(problem.available) if available]
+    for at, job in enumerate(scenario.jobs):
+        if job.is_running:
+            gpus.append(problem.running[at])
+            starts.append(problem.clock.release(0.0))
+        else:
+            gpus.append(tuple(data.draw(st.permutations(usable))[: job.gpus]))
+            starts.append(problem.release[at] + data.draw(st.integers(0, 30)))
+    run = replay(problem, starts, gpus)
+    seconds = problem.clock.seconds
+    expected = reference_replay(
+        scenario, [seconds(start) for start in starts], [problem.placement(held) for held in gpus]
+    )
+    for finish, reference in zip(run.finishes, expected, strict=True):
+        if scenario.time.slotted:
+            assert seconds(finish) == pytest.approx(float(reference), rel=1e-12)
+            assert finish == round(float(reference) / scenario.time.slot_s)
+        else:
+            assert finish == pytest.approx(float(reference), rel=1e-9)
+
+
+@settings(max_examples=400)
+@given(scenarios(), st.sampled_from([*RULES, "longest-first"]), st.sampled_from(ORDERS), st.data())
+def test_one_trial(scenario: Scenario, policy: str, order: str, data: st.DataObject) -> None:
+    """One pass over the queue with fixed theta and kappa, for every rule and order."""
+    # A horizon would also judge the makespan; here only theta is to matter.
+    scenario = scenario.replace(time=scenario.time.replace(horizon_s=None))
+    seed = data.draw(st.integers(0, 3))
+    if policy == "longest-first":
+        plan, result = planned(scenario, policy, order=order), dispatch(scenario, order, "best-fit", None)
+    else:
+        theta = data.draw(st.integers(1, max(1, horizon_ticks(scenario) // 3)))
+        kappa = data.draw(st.integers(1, 8)) if policy == "sjf-bco" else None
+        slack = data.draw(st.sampled_from([None, 1.0, 2.0])) if policy == "sjf-bco" else None
+        plan = planned(scenario, policy, order=order, theta=theta, kappa=kappa, slack=slack, seed=seed)
+        result = dispatch(scenario, order, RULES[policy], theta, kappa=kappa, slack=slack, seed=seed)
+    assert (plan is None) == (result is None)
+    if plan is not None and result is not None:
+        assert_equal(scenario, plan, result)
+
+
+@settings(max_examples=300)
+@given(scenarios(max_jobs=7), st.sampled_from(["sjf-bco", "first-fit", "list-scheduling"]))
+def test_whole_search(scenario: Scenario, policy: str) -> None:
+    """Bisection and all: the same theta, kappa and plan, or infeasible alike."""
+    plan = planned(scenario, policy)
+    if policy == "sjf-bco":
+        found = sjf_bco(scenario, jump=True)
+        params = None if found is None else {"theta": found[1], "kappa": found[2]}
+        result = None if found is None else found[3]
+    else:
+        by_theta = bisect_theta(scenario, RULES[policy], "fifo", jump=True)
+        params = None if by_theta is None else {"theta": by_theta[1]}
+        result = None if by_theta is None else by_theta[2]
+    assert (plan is None) == (result is None)
+    if plan is not None and result is not None:
+        assert plan.params == params
+        assert_equal(scenario, plan, result)
+
+
+@settings(max_examples=300)
+@given(scenarios(min_jobs=0))
+def test_durations_and_bounds(scenario: Scenario) -> None:
+    """Best cases, worst cases, horizon and lower bound agree."""
+    problem = problem_of(scenario)
+    for at, job in enumerate(scenario.jobs):
+        best = formulas.remaining_best_case_s if job.is_running else formulas.best_case_duration_s
+        assert problem.clock.seconds(problem.best_case[at]) == pytest.approx(float(best(scenario, job)))
+    assert problem.horizon == horizon_ticks(scenario)
+    bounds = ringsched.lower_bounds(scenario)
+    found = bounds[0].value_s if bounds else 0.0
+    assert found == pytest.approx(float(formulas.lower_bound(scenario)), rel=1e-12)

@@ -1,0 +1,1 @@
+"""A second, literal implementation of model.md, for differential tests; imports `ringsched.model` only."""

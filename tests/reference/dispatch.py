@@ -1,0 +1,229 @@
+"""The queue of model.md, section Time: completions, arrivals, placements with blocking, then rates."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tests.reference.formulas import (
+    Amount,
+    Gpus,
+    Number,
+    best_case_ticks,
+    iteration_times,
+    iterations_per_slot,
+    release_ticks,
+)
+from tests.reference.replay import advance, next_event
+from tests.reference.rules import Gpu, State, charges, choose
+
+from ringsched.model import Job, Scenario
+
+ORDERS = ("fifo", "smallest-first", "shortest-first", "longest-first", "smallest-area-first")
+
+
+@dataclass(frozen=True)
+class Result:
+    """Starts and finishes by job name, in slots (int) or seconds (Fraction), and the GPUs held."""
+
+    starts: dict[str, Amount]
+    finishes: dict[str, Amount]
+    placements: dict[str, dict[str, list[int]]]
+    makespan: Amount
+
+
+def dispatch(
+    scenario: Scenario,
+    order: str,
+    rule: str,
+    theta: int | None,
+    *,
+    kappa: int | None = None,
+    slack: float | None = None,
+    seed: int = 0,
+    exact: bool = True,
+    jump: bool = False,
+    charge: Mapping[str, int] | None = None,
+) -> Result | None:
+    """Run one trial; None if it is infeasible.
+
+    Parameters
+    ----------
+    theta
+        Limit of U in ticks; None: no limit.
+    kappa, slack, seed
+        For the rule "kappa"; instead of every job's `server_slack`; of the rule "random".
+    exact
+        Compute rates (and continuous time) in Fractions; floats otherwise.
+    jump
+        When slotted, skip the slots in which nothing can change.
+    charge
+        `rules.charges(scenario)`, if the caller has it at hand: rho_hat / u, an input of Alg. 1.
+    """
+    charge = charges(scenario) if charge is None else charge
+    number: Number = Fraction if exact else float
+    trial = Trial(scenario, order, rule, theta, kappa, slack, charge, random.Random(seed), number)
+    if scenario.time.slotted:
+        return _slotted(trial, jump)
+    return _continuous(trial)
+
+
+def sort_key(scenario: Scenario, index: int, order: str) -> tuple[Amount, int]:
+    """Key of the queue order; ties by position in the scenario."""
+    job = scenario.jobs[index]
+    match order:
+        case "fifo":
+            return release_ticks(scenario, job), index
+        case "smallest-first":
+            return job.gpus, index
+        case "shortest-first":
+            return best_case_ticks(scenario, job), index
+        case "longest-first":
+            return -best_case_ticks(scenario, job), index
+        case "smallest-area-first":
+            return job.gpus * best_case_ticks(scenario, job), index
+    raise ValueError(f"no order {order!r}; there are {', '.join(ORDERS)}")
+
+
+@dataclass
+class Trial:
+    """A trial under way."""
+
+    scenario: Scenario
+    order: str
+    rule: str
+    theta: int | None
+    kappa: int | None
+    slack: float | None
+    charges: Mapping[str, int]
+    rng: random.Random
+    number: Number
+    pending: list[Job] = field(default_factory=list)  # not yet arrived, by release
+    queue: list[Job] = field(default_factory=list)
+    running: list[Job] = field(default_factory=list)
+    remaining: dict[str, Amount] = field(default_factory=dict)
+    starts: dict[str, Amount] = field(default_factory=dict)
+    finishes: dict[str, Amount] = field(default_factory=dict)
+    placements: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        scenario = self.scenario
+        queued = [job for job in scenario.jobs if job.running_on is None]
+        self.state = State.empty(scenario)
+        self.keys = {job.name: sort_key(scenario, at, self.order) for at, job in enumerate(scenario.jobs)}
+        self.releases = {job.name: release_ticks(scenario, job) for job in queued}
+        self.pending = sorted(queued, key=lambda job: self.releases[job.name])
+        for job in scenario.jobs:
+            if job.running_on is not None:
+                self._hold(job, self._gpus_of(job.running_on), 0)
+
+    def _gpus_of(self, placement: Gpus) -> list[Gpu]:
+        names = [server.name for server in self.scenario.cluster.servers]
+        return [(names.index(name), gpu) for name, held in placement.items() for gpu in held]
+
+    def _hold(self, job: Job, gpus: Iterable[Gpu], now: Amount) -> None:
+        servers = self.scenario.cluster.servers
+        placement: dict[str, list[int]] = {}
+        for server, gpu in sorted(gpus):
+            placement.setdefault(servers[server].name, []).append(gpu)
+            self.state.idle[server, gpu] = False
+        self.placements[job.name] = placement
+        self.starts[job.name] = now
+        self.remaining[job.name] = job.remaining_iterations
+        self.running.append(job)
+
+    def complete(self, names: Iterable[str], now: Amount) -> None:
+        """These jobs end and give back their GPUs."""
+        for name in names:
+            self.finishes[name] = now
+            self.running = [job for job in self.running if job.name != name]
+            for gpu in self._gpus_of(self.placements[name]):
+                self.state.idle[gpu] = True
+
+    def admit(self, now: Amount) -> None:
+        """Jobs released by now enter the queue."""
+        while self.pending and self.releases[self.pending[0].name] <= now:
+            self.queue.append(self.pending.pop(0))
+
+    def place(self, now: Amount) -> None:
+        """Place jobs in queue order; the first that cannot be placed holds back those behind it."""
+        for job in sorted(self.queue, key=lambda job: self.keys[job.name]):
+            charge = self.charges[job.name]
+            gpus = choose(
+                self.rule,
+                self.state,
+                job,
+                charge,
+                self.theta,
+                kappa=self.kappa,
+                slack=self.slack,
+                rng=self.rng,
+            )
+            if gpus is None:
+                return
+            self.queue.remove(job)
+            self._hold(job, gpus, now)
+            for gpu in gpus:
+                self.state.load[gpu] += charge
+
+    def next_release(self) -> Amount | None:
+        """When the next job arrives, if any is still to come."""
+        return self.releases[self.pending[0].name] if self.pending else None
+
+    def taus(self) -> dict[str, Amount]:
+        """Seconds an iteration of every running job takes now."""
+        pairs = [(job, self.placements[job.name]) for job in self.running]
+        return iteration_times(self.scenario, pairs, self.number)
+
+    def result(self) -> Result | None:
+        """What came of it; None if jobs are left that can never be placed."""
+        if self.queue:
+            return None
+        return Result(self.starts, self.finishes, self.placements, max(self.finishes.values(), default=0))
+
+
+def _slotted(trial: Trial, jump: bool) -> Result | None:
+    slot = 0
+    while True:
+        trial.complete([job.name for job in trial.running if trial.remaining[job.name] <= 0], slot)
+        trial.admit(slot)
+        trial.place(slot)
+        release = trial.next_release()
+        if not trial.running:
+            if release is None:
+                return trial.result()
+            slot = int(release)
+            continue
+        phi = {
+            name: iterations_per_slot(trial.scenario, tau, trial.number) for name, tau in trial.taus().items()
+        }
+        num_slots = _slots_without_event(trial, phi, slot) if jump else 1
+        for name in phi:
+            trial.remaining[name] -= num_slots * phi[name]
+        slot += num_slots
+
+
+def _slots_without_event(trial: Trial, phi: dict[str, int], slot: int) -> int:
+    """Slots until the next completion or arrival."""
+    slots = [-(-int(trial.remaining[name]) // phi[name]) for name in phi]  # rounded up
+    release = trial.next_release()
+    return min(slots if release is None else [*slots, int(release) - slot])
+
+
+def _continuous(trial: Trial) -> Result | None:
+    now: Amount = trial.number(0)
+    completed: list[str] = []
+    while True:
+        trial.complete(completed, now)
+        trial.admit(now)
+        trial.place(now)
+        release = trial.next_release()
+        if not trial.running and release is None:
+            return trial.result()
+        taus = trial.taus()
+        arrival = None if release is None else trial.number(release)
+        event, completed = next_event(now, trial.remaining, taus, arrival, trial.number)
+        advance(trial.remaining, taus, event - now)
+        now = event

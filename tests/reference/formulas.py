@@ -1,0 +1,252 @@
+"""Iteration time, best and worst case, and the core bounds, as model.md writes them.
+
+Everything is exact: each float of the scenario becomes the `Fraction` it stands for. Where a
+function takes `number`, `float` may be given instead, to run large instances in plain floats.
+
+A *tick* is a slot when time is slotted and a second when it is continuous: the unit of theta, T
+and the charges. Durations are whole ticks (int) when slotted, `Fraction` seconds when continuous.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+from ringsched.model import Contention, Job, Scenario
+
+Amount: TypeAlias = Fraction | float  # float includes int
+Number: TypeAlias = type[Fraction] | type[float]
+Gpus: TypeAlias = Mapping[str, Sequence[int]]  # server name -> GPU indices
+Node: TypeAlias = tuple[str, str]  # ("server", name) or ("rack", name)
+
+SLACK = Fraction(1, 10**9)
+
+
+# --- the network tree -------------------------------------------------------------------------
+
+
+def uplinks(scenario: Scenario, number: Number = Fraction) -> dict[Node, Amount]:
+    """Speed of every node's uplink in Gbit/s; a server's own one, else `inter_server_gbps`."""
+    cluster = scenario.cluster
+    speeds: dict[Node, Amount] = {}
+    for server in cluster.servers:
+        own = cluster.inter_server_gbps if server.uplink_gbps is None else server.uplink_gbps
+        speeds["server", server.name] = number(own)
+    for rack in cluster.racks:
+        speeds["rack", rack.name] = number(rack.uplink_gbps)
+    return speeds
+
+
+def capacities(scenario: Scenario) -> dict[Node, int]:
+    """Available GPUs at or below every node."""
+    below = dict.fromkeys(uplinks(scenario), 0)
+    for server in scenario.cluster.servers:
+        below["server", server.name] += server.gpus - len(server.unavailable)
+        if server.rack is not None:
+            below["rack", server.rack] += server.gpus - len(server.unavailable)
+    return below
+
+
+def racks_of_servers(scenario: Scenario) -> dict[str, str | None]:
+    """Name of the rack of every server."""
+    return {server.name: server.rack for server in scenario.cluster.servers}
+
+
+def workers_below(placement: Gpus, rack_of: Mapping[str, str | None]) -> dict[Node, int]:
+    """y_j(v), for the nodes v where it is not zero."""
+    below: dict[Node, int] = {}
+    for name, held in placement.items():
+        rack = rack_of[name]
+        if held:
+            below["server", name] = len(held)
+        if held and rack is not None:
+            below["rack", rack] = below.get(("rack", rack), 0) + len(held)
+    return below
+
+
+def crossed(job: Job, placement: Gpus, rack_of: Mapping[str, str | None]) -> list[Node]:
+    """Nodes whose uplink the job crosses: 0 < y_j(v) < G_j, eq. (6) for any node."""
+    return [node for node, y in workers_below(placement, rack_of).items() if 0 < y < job.gpus]
+
+
+# --- iteration time ---------------------------------------------------------------------------
+
+
+def contention_factor(contention: Contention, num_jobs: int, number: Number = Fraction) -> Amount:
+    """f at `num_jobs` jobs on a link."""
+    if contention.table is not None:
+        return _from_table([number(factor) for factor in contention.table], num_jobs)
+    assert contention.share is not None
+    assert contention.degradation is not None
+    k = max(number(1), number(contention.share) * num_jobs)
+    return k + number(contention.degradation) * (k - 1)
+
+
+def _from_table(table: Sequence[Amount], num_jobs: int) -> Amount:
+    """Entry of the table; beyond its end the last step's slope goes on."""
+    if num_jobs <= len(table):
+        return table[num_jobs - 1]
+    return table[-1] + (num_jobs - len(table)) * (table[-1] - table[-2])
+
+
+def tau_at(
+    scenario: Scenario, job: Job, bandwidth: Amount | None, num_servers: int, number: Number = Fraction
+) -> Amount:
+    """tau in seconds at bandwidth B in Gbit/s and so many servers used; B is not needed for w = 1."""
+    w = job.gpus
+    gigabits = number(job.gradient_mb) * 8 / 1000 * (w - 1) / w  # m (w - 1) / w
+    exchange = number(0) if bandwidth is None else 2 * gigabits / bandwidth
+    reduction = gigabits / number(scenario.cluster.reduce_gbps)
+    latency = number(scenario.contention.server_latency_ms) / 1000 * num_servers
+    compute = (number(job.forward_ms) * job.minibatch + number(job.backward_ms)) / 1000
+    return exchange + reduction + latency + compute
+
+
+def iteration_times(
+    scenario: Scenario, running: Iterable[tuple[Job, Gpus]], number: Number = Fraction
+) -> dict[str, Amount]:
+    """tau_j in seconds of every job, by name, when exactly these jobs run on these GPUs."""
+    rack_of = racks_of_servers(scenario)
+    speeds = uplinks(scenario, number)
+    crossing = [(job, placement, crossed(job, placement, rack_of)) for job, placement in running]
+    n = Counter(v for _, _, nodes in crossing for v in nodes)
+    taus = {}
+    for job, placement, nodes in crossing:
+        links = [speeds[v] / contention_factor(scenario.contention, n[v], number) for v in nodes]
+        if any(len(held) >= 2 for held in placement.values()):
+            links.append(number(scenario.cluster.intra_server_gbps))
+        num_servers = sum(1 for held in placement.values() if held)
+        taus[job.name] = tau_at(scenario, job, min(links, default=None), num_servers, number)
+    return taus
+
+
+def iteration_time(
+    scenario: Scenario, job: Job, placement: Gpus, others: Iterable[tuple[Job, Gpus]] = ()
+) -> Fraction:
+    """tau_j in seconds on these GPUs, next to the other running jobs."""
+    return Fraction(iteration_times(scenario, [(job, placement), *others])[job.name])
+
+
+def iterations_per_slot(scenario: Scenario, tau: Amount, number: Number = Fraction) -> int:
+    """phi = floor(slot_s / tau + 1e-9); a job with less than one is refused as input."""
+    phi = math.floor(number(scenario.time.slot_s) / tau + number(1) / 10**9)
+    if phi < 1:
+        raise ValueError(f"an iteration of {float(tau)} s does not fit into a slot")
+    return phi
+
+
+# --- durations and releases -------------------------------------------------------------------
+
+
+def tick_s(scenario: Scenario) -> Fraction:
+    """Seconds in a tick: slot_s when slotted, 1 when continuous."""
+    return Fraction(scenario.time.slot_s) if scenario.time.slotted else Fraction(1)
+
+
+def duration_ticks(scenario: Scenario, iterations: int, tau: Amount) -> Amount:
+    """ceil(F / phi) slots when slotted, F * tau seconds when continuous."""
+    if scenario.time.slotted:
+        return math.ceil(Fraction(iterations, iterations_per_slot(scenario, tau)))
+    return iterations * tau
+
+
+def release_ticks(scenario: Scenario, job: Job) -> Amount:
+    """When the job enters the queue: the first slot boundary at or after it (1e-9 slack) when slotted."""
+    if scenario.time.slotted:
+        return math.ceil(Fraction(job.submit_s) / Fraction(scenario.time.slot_s) - SLACK)
+    return Fraction(job.submit_s)
+
+
+def best_case_tau(scenario: Scenario, job: Job) -> Fraction:
+    """The shorter of one server (a) and the fewest servers, at least two (b)."""
+    sizes = sorted((server.capacity for server in scenario.cluster.servers), reverse=True)
+    speeds = [speed for (kind, _), speed in uplinks(scenario).items() if kind == "server"]
+    options = []
+    if sizes[0] >= job.gpus:
+        intra = Fraction(scenario.cluster.intra_server_gbps)
+        options.append(tau_at(scenario, job, intra, 1))
+    if job.gpus >= 2 and len(sizes) >= 2:
+        fewest = next(k for k in range(len(sizes) + 1) if sum(sizes[:k]) >= job.gpus)
+        options.append(tau_at(scenario, job, max(speeds), max(2, fewest)))
+    return Fraction(min(options))
+
+
+def worst_case_tau(scenario: Scenario, job: Job) -> Fraction:
+    """Every node as full of contending jobs as it can be; a one-GPU job's worst case is its best case."""
+    if job.gpus == 1:
+        return best_case_tau(scenario, job)
+    num_servers = min(job.gpus, len(scenario.cluster.servers))
+    rings = sum(1 for other in scenario.jobs if other.gpus >= 2)
+    capacity = capacities(scenario)
+    links: list[Amount] = [Fraction(scenario.cluster.intra_server_gbps)]
+    if num_servers >= 2:
+        for v, speed in uplinks(scenario).items():
+            n = max(1, min(capacity[v], rings))
+            links.append(speed / contention_factor(scenario.contention, n))
+    return Fraction(tau_at(scenario, job, min(links), num_servers))
+
+
+def best_case_ticks(scenario: Scenario, job: Job) -> Amount:
+    """Best-case duration of the whole job; it bounds every placement from below."""
+    return duration_ticks(scenario, job.iterations, best_case_tau(scenario, job))
+
+
+def worst_case_ticks(scenario: Scenario, job: Job) -> Amount:
+    """Worst-case duration of what the job has still to do (all of it, unless it runs already)."""
+    return duration_ticks(scenario, job.remaining_iterations, worst_case_tau(scenario, job))
+
+
+def remaining_best_case_ticks(scenario: Scenario, job: Job) -> Amount:
+    """A running job's remaining best case: at its own placement without contention."""
+    assert job.running_on is not None
+    tau = iteration_time(scenario, job, job.running_on)
+    return duration_ticks(scenario, job.remaining_iterations, tau)
+
+
+def best_case_duration_s(scenario: Scenario, job: Job) -> Fraction:
+    """Best-case duration in seconds."""
+    return Fraction(best_case_ticks(scenario, job)) * tick_s(scenario)
+
+
+def worst_case_duration_s(scenario: Scenario, job: Job) -> Fraction:
+    """Worst-case duration in seconds."""
+    return Fraction(worst_case_ticks(scenario, job)) * tick_s(scenario)
+
+
+def remaining_best_case_s(scenario: Scenario, job: Job) -> Fraction:
+    """A running job's remaining best case in seconds."""
+    return Fraction(remaining_best_case_ticks(scenario, job)) * tick_s(scenario)
+
+
+# --- core bounds ------------------------------------------------------------------------------
+
+
+def core_bounds(scenario: Scenario) -> tuple[Fraction, Fraction, Fraction]:
+    """The three core bounds on the makespan in seconds: longest job, area, jobs over half the cluster."""
+    total = scenario.cluster.capacity
+    released = {job.name: release_ticks(scenario, job) for job in scenario.jobs}
+    shortest = {job.name: _shortest_ticks(scenario, job) for job in scenario.jobs}
+    longest = area = wide = Fraction(0)
+    for r in released.values():
+        later = [job for job in scenario.jobs if released[job.name] >= r]
+        work = Fraction(sum(job.gpus * shortest[job.name] for job in later)) / total
+        area = max(area, Fraction(r) + (math.ceil(work) if scenario.time.slotted else work))
+        wide = max(wide, Fraction(r + sum(shortest[job.name] for job in later if 2 * job.gpus > total)))
+    for name, r in released.items():
+        longest = max(longest, Fraction(r + shortest[name]))
+    unit = tick_s(scenario)
+    return longest * unit, area * unit, wide * unit
+
+
+def _shortest_ticks(scenario: Scenario, job: Job) -> Amount:
+    if job.running_on is not None:
+        return remaining_best_case_ticks(scenario, job)
+    return best_case_ticks(scenario, job)
+
+
+def lower_bound(scenario: Scenario) -> Fraction:
+    """The largest core bound on the makespan, in seconds; 0 without jobs."""
+    return max(core_bounds(scenario))

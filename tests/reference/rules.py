@@ -1,0 +1,195 @@
+"""The placement rules of model.md, each a plain sort over all GPUs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from tests.reference.formulas import SLACK, best_case_ticks
+
+from ringsched.model import Job, Scenario
+
+Gpu: TypeAlias = tuple[int, int]  # (server index, GPU index)
+
+MILLION = 10**6
+RULES = ("first-fit", "list-scheduling", "random", "fa-ffp", "lbsgf", "best-fit", "kappa")
+
+
+@dataclass
+class State:
+    """What a rule sees: the available GPUs, which of them are idle, and the load U charged to each."""
+
+    capacity: list[int]  # per server
+    idle: dict[Gpu, bool]  # in (server, GPU) order
+    load: dict[Gpu, int]  # U in millionths of a tick
+
+    @classmethod
+    def empty(cls, scenario: Scenario) -> State:
+        """All available GPUs idle, U = 0."""
+        servers = scenario.cluster.servers
+        gpus = [
+            (at, gpu)
+            for at, server in enumerate(servers)
+            for gpu in range(server.gpus)
+            if gpu not in server.unavailable
+        ]
+        capacity = [server.gpus - len(server.unavailable) for server in servers]
+        return cls(capacity, dict.fromkeys(gpus, True), dict.fromkeys(gpus, 0))
+
+    def num_idle(self) -> list[int]:
+        """Idle GPUs of every server."""
+        num = [0] * len(self.capacity)
+        for (server, _), is_idle in self.idle.items():
+            num[server] += is_idle
+        return num
+
+    def average_loads(self) -> dict[int, Fraction]:
+        """Sum of U / capacity (the sort of Alg. 3) of the servers that have available GPUs."""
+        total = [0] * len(self.capacity)
+        for (server, _), u in self.load.items():
+            total[server] += u
+        return {at: Fraction(total[at], capacity) for at, capacity in enumerate(self.capacity) if capacity}
+
+    def busy_shares(self) -> dict[int, Fraction]:
+        """GPUs held by running jobs / capacity, of the servers that have available GPUs."""
+        idle = self.num_idle()
+        return {
+            at: Fraction(capacity - idle[at], capacity)
+            for at, capacity in enumerate(self.capacity)
+            if capacity
+        }
+
+    def eligible(self, charge: int, theta: int | None) -> list[Gpu]:
+        """GPUs that are idle, available and stay within theta ticks, in (server, GPU) order."""
+        return [
+            gpu
+            for gpu, is_idle in self.idle.items()
+            if is_idle and (theta is None or self.load[gpu] + charge <= theta * MILLION)
+        ]
+
+
+def charges(scenario: Scenario) -> dict[str, int]:
+    """round(10^6 * estimate / u) for every queued job, u = max(1, max estimate / best case)."""
+    queued = [job for job in scenario.jobs if not job.is_running]
+    best = {job.name: float(best_case_ticks(scenario, job)) for job in queued}
+    estimates = {job.name: _estimate(scenario, job, best[job.name]) for job in queued}
+    u = max([1.0, *(estimates[name] / best[name] for name in estimates)])
+    return {name: round(1e6 * estimate / u) for name, estimate in estimates.items()}
+
+
+def _estimate(scenario: Scenario, job: Job, best: float) -> float:
+    """rho_hat in ticks."""
+    if job.estimate_s is None:
+        return best
+    return job.estimate_s / scenario.time.slot_s if scenario.time.slotted else job.estimate_s
+
+
+def choose(
+    rule: str,
+    state: State,
+    job: Job,
+    charge: int,
+    theta: int | None,
+    *,
+    kappa: int | None = None,
+    slack: float | None = None,
+    rng: random.Random | None = None,
+) -> list[Gpu] | None:
+    """GPUs for the job by the named rule, or None if it cannot be placed now; theta None: no limit."""
+    match rule:
+        case "first-fit":
+            return first_fit(state, job, charge, theta)
+        case "list-scheduling":
+            return list_scheduling(state, job, charge, theta)
+        case "random":
+            assert rng is not None
+            return random_fit(state, job, charge, theta, rng)
+        case "fa-ffp":
+            return fragment_aware(state, job, charge, theta)
+        case "lbsgf":
+            return least_busy_servers(state, job, charge, theta, slack)
+        case "best-fit":
+            return best_fit(state, job)
+        case "kappa":
+            assert kappa is not None
+            return by_kappa(state, job, charge, theta, kappa, slack)
+    raise ValueError(f"no rule {rule!r}; there are {', '.join(RULES)}")
+
+
+def _first(gpus: Sequence[Gpu], num: int) -> list[Gpu] | None:
+    return list(gpus[:num]) if len(gpus) >= num else None
+
+
+def first_fit(state: State, job: Job, charge: int, theta: int | None) -> list[Gpu] | None:
+    """Eligible GPUs by (server, GPU)."""
+    return _first(sorted(state.eligible(charge, theta)), job.gpus)
+
+
+def list_scheduling(state: State, job: Job, charge: int, theta: int | None) -> list[Gpu] | None:
+    """Eligible GPUs by (U, server, GPU)."""
+    gpus = sorted(state.eligible(charge, theta), key=lambda gpu: (state.load[gpu], gpu))
+    return _first(gpus, job.gpus)
+
+
+def random_fit(
+    state: State, job: Job, charge: int, theta: int | None, rng: random.Random
+) -> list[Gpu] | None:
+    """Uniformly among the eligible: a partial Fisher-Yates, drawn only when the job can be placed."""
+    gpus = sorted(state.eligible(charge, theta))
+    n = len(gpus)
+    if n < job.gpus:
+        return None
+    for i in range(job.gpus):
+        j = i + int(rng.random() * (n - i))
+        gpus[i], gpus[j] = gpus[j], gpus[i]
+    return gpus[: job.gpus]
+
+
+def fragment_aware(state: State, job: Job, charge: int, theta: int | None) -> list[Gpu] | None:
+    """FA-FFP (Alg. 2) with model.md's tie rule: by (U, -busy share, server, GPU), sorted once."""
+    shares = state.busy_shares()
+    # The rank of a share orders like the share itself and is cheaper to compare.
+    distinct = sorted(set(shares.values()))
+    rank = {server: distinct.index(share) for server, share in shares.items()}
+    gpus = sorted(state.eligible(charge, theta), key=lambda gpu: (state.load[gpu], -rank[gpu[0]], gpu))
+    return _first(gpus, job.gpus)
+
+
+def least_busy_servers(
+    state: State, job: Job, charge: int, theta: int | None, slack: float | None = None
+) -> list[Gpu] | None:
+    """LBSGF (Alg. 3): the least loaded servers that are large enough together, then by (U, server, GPU)."""
+    loads = state.average_loads()
+    servers = sorted(loads, key=lambda server: (loads[server], server))
+    wanted = Fraction(job.server_slack if slack is None else slack) * job.gpus - SLACK
+    selected: list[int] = []
+    for server in servers:
+        if sum(state.capacity[at] for at in selected) >= wanted:
+            break
+        selected.append(server)
+    gpus = [gpu for gpu in state.eligible(charge, theta) if gpu[0] in selected]
+    return _first(sorted(gpus, key=lambda gpu: (state.load[gpu], gpu)), job.gpus)
+
+
+def by_kappa(
+    state: State, job: Job, charge: int, theta: int | None, kappa: int, slack: float | None = None
+) -> list[Gpu] | None:
+    """The choice in the inner loop of Alg. 1: FA-FFP if G_j <= kappa, else LBSGF."""
+    if job.gpus <= kappa:
+        return fragment_aware(state, job, charge, theta)
+    return least_busy_servers(state, job, charge, theta, slack)
+
+
+def best_fit(state: State, job: Job) -> list[Gpu] | None:
+    """The fullest server that fits, else the emptiest servers one after the other; theta does not apply."""
+    idle = state.num_idle()
+    fitting = [server for server in range(len(idle)) if idle[server] >= job.gpus]
+    if fitting:
+        order = [min(fitting, key=lambda server: (idle[server], server))]
+    else:
+        order = sorted(range(len(idle)), key=lambda server: (-idle[server], server))
+    gpus = [gpu for gpu, is_idle in state.idle.items() if is_idle and gpu[0] in order]
+    return _first(sorted(gpus, key=lambda gpu: (order.index(gpu[0]), gpu)), job.gpus)

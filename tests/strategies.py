@@ -1,0 +1,138 @@
+"""Random scenarios for hypothesis: racks, tables, submit times, running jobs, both time models.
+
+Numbers are chosen so that floats and fractions cannot disagree about ties: two jobs compare equal only
+if they are alike, and an arrival in continuous time never falls on a completion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+from tests.reference import formulas
+
+from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
+
+FORWARD_MS = (0.0, 0.7313, 2.2361)
+BACKWARD_MS = (1.6180, 2.7183, 31.4159)
+GRADIENT_MB = (0.0, 3.1623, 14.1421, 99.2)
+UPLINK_GBPS = (None, None, 4.4721, 25.0)
+SUBMIT_STEP = 0.7390851332151607
+
+
+@st.composite
+def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6) -> Cluster:
+    racks = tuple(
+        Rack(name=f"r{at}", uplink_gbps=draw(st.sampled_from([6.7082, 40.0])))
+        for at in range(draw(st.integers(0, 3)))
+    )
+    servers = []
+    for at in range(draw(st.integers(1, max_servers))):
+        gpus = draw(st.integers(1, max_gpus))
+        servers.append(
+            Server(
+                name=f"s{at}",
+                gpus=gpus,
+                rack=draw(st.sampled_from([None, *(rack.name for rack in racks)])),
+                uplink_gbps=draw(st.sampled_from(UPLINK_GBPS)),
+                unavailable=tuple(draw(st.sets(st.integers(0, gpus - 1), max_size=2))),
+            )
+        )
+    if not any(server.capacity for server in servers):
+        servers[0] = replace(servers[0], unavailable=())
+    return Cluster(
+        servers=tuple(servers),
+        racks=racks,
+        inter_server_gbps=10.0,
+        intra_server_gbps=100.0,
+        reduce_gbps=400.0,
+    )
+
+
+@st.composite
+def contentions(draw: st.DrawFn) -> Contention:
+    latency = draw(st.sampled_from([0.0, 0.2]))
+    if draw(st.booleans()):
+        steps = draw(st.lists(st.sampled_from([0.0, 0.5, 1.3]), min_size=1, max_size=4))
+        table = [1.0]
+        for step in steps:
+            table.append(table[-1] + step)
+        return Contention(server_latency_ms=latency, table=tuple(table))
+    return Contention(
+        server_latency_ms=latency,
+        share=draw(st.sampled_from([1.0, 0.74, 0.2])),
+        degradation=draw(st.sampled_from([0.0, 0.2745])),
+    )
+
+
+@st.composite
+def job_fields(draw: st.DrawFn, capacity: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "gpus": draw(st.integers(1, capacity)),
+        "iterations": draw(st.integers(1, 60)),
+        "gradient_mb": draw(st.sampled_from(GRADIENT_MB)),
+        "minibatch": draw(st.integers(1, 3)),
+        "forward_ms": draw(st.sampled_from(FORWARD_MS)),
+        "backward_ms": draw(st.sampled_from(BACKWARD_MS)),
+        "server_slack": draw(st.sampled_from([1.0, 1.5, 4.0])),
+    }
+    return fields
+
+
+@st.composite
+def scenarios(
+    draw: st.DrawFn, *, model: str | None = None, min_jobs: int = 2, max_jobs: int = 9, plain: bool = False
+) -> Scenario:
+    """Any scenario; `plain` leaves out submit times, running jobs, estimates and horizons."""
+    cluster = draw(clusters())
+    free = [
+        (server.name, gpu)
+        for server in cluster.servers
+        for gpu in range(server.gpus)
+        if gpu not in server.unavailable
+    ]
+    free = draw(st.permutations(free))
+    jobs = []
+    for at in range(draw(st.integers(min_jobs, max_jobs))):
+        fields = draw(job_fields(cluster.capacity))
+        if not plain and fields["gpus"] <= len(free) and draw(st.integers(0, 4)) == 0:
+            held: dict[str, list[int]] = {}
+            for _ in range(fields["gpus"]):
+                server, gpu = free.pop()
+                held.setdefault(server, []).append(gpu)
+            fields |= {"running_on": held, "done_iterations": draw(st.integers(0, fields["iterations"] - 1))}
+        jobs.append(Job(name=f"j{at}", **fields))
+    scenario = Scenario(
+        cluster=cluster, jobs=tuple(jobs), contention=draw(contentions()), time=Time(model="continuous")
+    )
+    scenario = _timed(draw, scenario, model or draw(st.sampled_from(["slotted", "continuous"])))
+    return scenario if plain else _with_submits_and_horizon(draw, scenario)
+
+
+def _timed(draw: st.DrawFn, scenario: Scenario, model: str) -> Scenario:
+    """Slots are a little longer than the longest iteration, so that rounding down matters."""
+    longest_tau = max((float(formulas.worst_case_tau(scenario, job)) for job in scenario.jobs), default=1.0)
+    factor = draw(st.sampled_from([1.0001, 1.9, 7.3]))
+    return scenario.replace(time=Time(model=model, slot_s=longest_tau * factor))
+
+
+def _with_submits_and_horizon(draw: st.DrawFn, scenario: Scenario) -> Scenario:
+    slot_s = scenario.time.slot_s
+    step = slot_s if scenario.time.slotted else slot_s * SUBMIT_STEP
+    jobs = []
+    for job in scenario.jobs:
+        changes: dict[str, Any] = {}
+        if not job.is_running and draw(st.booleans()):
+            offset = draw(st.sampled_from([0.0, 0.37])) if scenario.time.slotted else 0.0
+            changes["submit_s"] = (draw(st.integers(0, 40)) + offset) * step
+        if draw(st.integers(0, 3)) == 0:
+            best_s = float(formulas.best_case_duration_s(scenario, job))
+            changes["estimate_s"] = best_s * draw(st.sampled_from([0.31, 1.7]))
+        jobs.append(job.replace(**changes))
+    scenario = scenario.replace(jobs=tuple(jobs))
+    tightness = draw(st.sampled_from([None, 1.2, 1.6, 2.5, 4.0]))
+    if tightness is None or not jobs:
+        return scenario
+    horizon_s = float(formulas.lower_bound(scenario)) * tightness
+    return scenario.replace(time=scenario.time.replace(horizon_s=horizon_s))

@@ -40,12 +40,37 @@ class InputError(RingschedError):
 
 
 class UnknownName(InputError):
-    """A name that is none of the known ones; lists them and guesses what was meant."""
+    """A name that is none of the known ones; lists them and guesses what was meant.
 
-    def __init__(self, what: str, name: str, choices: Iterable[str], *, field: str | None = None) -> None:
+    Examples
+    --------
+    >>> print(UnknownName("rack", "row-9", ["row-1", "lab"], field="rack"))
+    rack names the unknown rack 'row-9' (did you mean 'row-1'?); choose from row-1, lab
+    """
+
+    MOST_CHOICES = 12  # listed; a cluster may have thousands of servers
+
+    def __init__(
+        self,
+        what: str,
+        name: str,
+        choices: Iterable[str],
+        *,
+        field: str | None = None,
+        place: str | None = None,
+    ) -> None:
         self.choices = tuple(choices)
-        known = f"; choose from {', '.join(self.choices)}" if self.choices else ""
-        super().__init__(f"unknown {what} {name!r}{did_you_mean(name, self.choices)}{known}", field=field)
+        unknown = f"{'names the ' if field else ''}unknown {what} {name!r}"
+        super().__init__(
+            f"{unknown}{did_you_mean(name, self.choices)}{self._listed()}", field=field, place=place
+        )
+
+    def _listed(self) -> str:
+        if not self.choices:
+            return ""
+        more = len(self.choices) - self.MOST_CHOICES
+        listed = ", ".join(self.choices[: self.MOST_CHOICES])
+        return f"; choose from {listed}" + (f" and {more} more" if more > 0 else "")
 
 
 class PolicyError(RingschedError):

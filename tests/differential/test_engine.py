@@ -101,7 +101,7 @@ def test_whole_search(scenario: Scenario, policy: str) -> None:
     """Bisection and all: the same theta, kappa and plan, or infeasible alike."""
     plan = planned(scenario, policy)
     if policy == "sjf-bco":
-        found = sjf_bco(scenario, jump=True)
+        found = sjf_bco(scenario, every_kappa=True, jump=True)
         params = None if found is None else {"theta": found[1], "kappa": found[2]}
         result = None if found is None else found[3]
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -31,16 +32,17 @@ class Ringsched(click.Group):
             ctx.exit(INTERRUPTED)
 
 
-@click.group(cls=Ringsched, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Ringsched,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 fine, 1 the answer is no (invalid, infeasible), 2 wrong input.",
+)
 @click.version_option(__version__, prog_name="ringsched")
 def ringsched() -> None:
-    r"""Plan ring-all-reduce training jobs on a shared GPU cluster.
+    """Plan ring-all-reduce training jobs on a shared GPU cluster.
 
     Jobs that span servers slow each other down on the links they share. ringsched decides which GPUs
     each job gets and when it starts, and says how far from the best possible that is.
-
-    \b
-    Exit codes: 0 fine, 1 the answer is no (invalid, infeasible), 2 wrong input.
     """
 
 
@@ -53,4 +55,9 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):  # names of jobs may be beyond what the terminal can show
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    ringsched(arguments)
+    try:
+        ringsched(arguments)
+    except OSError as error:  # our own files raise an InputError: this is standard output, on a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
+        click.echo(f"ringsched: standard output cannot be written: {error.strerror}", err=True)
+        sys.exit(RingschedError.exit_code)

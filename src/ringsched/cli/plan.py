@@ -11,7 +11,7 @@ from ringsched.cli.progress import TrialProgress
 from ringsched.errors import Infeasible, InputError
 from ringsched.io.files import check_writable
 from ringsched.io.plan_file import plan_to_json, save_plan
-from ringsched.io.scenario_file import load_scenario
+from ringsched.io.scenario_file import input_files, load_scenario
 
 
 @click.command("plan")
@@ -48,8 +48,10 @@ def plan_command(
     Prints the plan with its makespan, a lower bound that no plan can beat, and the gap between them.
     """
     if output is not None:
-        _check_output(output, scenario_file)
+        check_writable(output)
     scenario = load_scenario(scenario_file)
+    if output is not None and output.exists():
+        _check_no_input(output, scenario_file)
     try:
         with TrialProgress() as progress:
             plan = api.plan(
@@ -79,10 +81,11 @@ def plan_command(
         print_plan(scenario, plan, output)
 
 
-def _check_output(output: Path, scenario_file: Path) -> None:
-    check_writable(output)
-    if output.exists() and scenario_file.exists() and output.samefile(scenario_file):
-        raise InputError("is the scenario itself; write the plan to another file", file=str(output))
+def _check_no_input(output: Path, scenario_file: Path) -> None:
+    """Raise if the plan would be written over what it is made from."""
+    for what, path in input_files(scenario_file).items():
+        if output.samefile(path):
+            raise InputError(f"is the {what} itself; write the plan to another file", file=str(output))
 
 
 def _option_error(error: InputError) -> InputError:

@@ -8,7 +8,6 @@ from itertools import groupby
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from ringsched.model import Bound, Placement, Plan, Scenario
@@ -25,8 +24,7 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
     capacity, servers = scenario.cluster.capacity, len(scenario.cluster.servers)
     console.print(
         f"{_count(len(plan.jobs), 'job')} on {_count(servers, 'server')} with {_count(capacity, 'GPU')}, "
-        f"policy {escape(plan.policy)} ({', '.join(_choices(plan))})",
-        highlight=False,
+        f"policy {plan.policy} ({', '.join(_choices(plan))})",
     )
     if plan.jobs:
         console.print(_job_table(plan))
@@ -34,7 +32,7 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
         console.print(f"... and {len(plan.jobs) - MOST_ROWS} more jobs; --json or -o give all of them")
     console.print(_summary(plan))
     if output is not None:
-        console.print(f"plan written to {escape(str(output))}", highlight=False, soft_wrap=True)
+        console.print(f"plan written to {output}", soft_wrap=True)
 
 
 def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
@@ -42,19 +40,18 @@ def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
     console = _console()
     if verdict.valid:
         console.print(
-            f"valid: {escape(str(plan_file))}, {_count(len(plan.jobs), 'job')}, "
+            f"valid: {plan_file}, {_count(len(plan.jobs), 'job')}, "
             f"makespan {seconds(plan.makespan_s)}, gap {plan.gap:.3f}",
-            highlight=False,
             soft_wrap=True,
         )
         return
     number = _count(len(verdict.violations), "violation")
-    console.print(f"invalid: {escape(str(plan_file))}, {number}", highlight=False, soft_wrap=True)
+    console.print(f"invalid: {plan_file}, {number}", soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     table.add_column("constraint", no_wrap=True)
     table.add_column("violation", overflow="fold")
     for violation in verdict.violations:
-        table.add_row(violation.constraint, escape(violation.message))
+        table.add_row(violation.constraint, violation.message)
     console.print(table)
 
 
@@ -68,7 +65,7 @@ def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
         options = " ".join(f"--{option}" for option in sorted(policy.options))
         table.add_row(policy.name, policy.order, policy.rule, policy.search, options)
     console.print(table)
-    console.print(f"orders for --order: {', '.join(orders)}", highlight=False)
+    console.print(f"orders for --order: {', '.join(orders)}")
 
 
 def seconds(value: float) -> str:
@@ -101,7 +98,7 @@ def _job_table(plan: Plan) -> Table:
     table.add_column("servers:GPUs", overflow="fold")
     for job in plan.jobs[:MOST_ROWS]:
         times = (_figure(job.start_s), _figure(job.finish_s))
-        table.add_row(escape(job.name), str(job.gpus.num_gpus), *times, escape(placed(job.gpus)))
+        table.add_row(job.name, str(job.gpus.num_gpus), *times, placed(job.gpus))
     return table
 
 
@@ -113,7 +110,7 @@ def _summary(plan: Plan) -> Table:
     table.add_row("makespan", seconds(plan.makespan_s), "")
     table.add_row("mean completion", seconds(plan.mean_completion_s), "")
     why = _reason(plan.bounds[0]) if plan.bounds else ""
-    table.add_row("lower bound", seconds(plan.lower_bound_s), escape(why))
+    table.add_row("lower bound", seconds(plan.lower_bound_s), why)
     excess = (plan.gap - 1) * 100
     table.add_row(
         "gap", f"{plan.gap:.3f}", f"at most {excess:.1f} % above the best possible" if excess else "optimal"
@@ -158,4 +155,6 @@ def _count(number: int, noun: str) -> str:
 
 
 def _console() -> Console:
-    return Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
+    # Names are printed as they are: "[red]" and ":cat:" mean nothing to us.
+    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    return Console(width=width, markup=False, emoji=False, highlight=False)

@@ -62,7 +62,7 @@ class Clock(ABC):
 
 
 class SlottedClock(Clock):
-    """The paper's time: phi = floor(slot/tau) whole iterations in every slot, eq. (9)."""
+    """The paper's time: phi = floor(slot/tau) whole iterations in every slot (after eq. (8))."""
 
     slotted = True
 
@@ -74,7 +74,7 @@ class SlottedClock(Clock):
         return math.floor(min(self.unit_s / tau, MAX_INTEGER) + SLACK)
 
     def duration(self, iterations: float, rate: float) -> int:
-        """Return the fewest slots whose phi sum to `iterations`."""
+        """Return the fewest slots whose phi sum to `iterations`, eq. (9)."""
         return int(-(-iterations // rate))
 
     def done(self, elapsed: float, rate: float) -> float:

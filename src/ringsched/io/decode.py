@@ -22,7 +22,7 @@ def parse(path: Path) -> dict[str, Any]:
 
 def parse_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file; a key that stands twice is refused."""
-    return _parsed(path, "JSON", lambda text: json.loads(text, object_pairs_hook=_once_each))
+    return _parsed(path, "JSON", lambda text: json.loads(text, object_pairs_hook=once_each))
 
 
 def parse_toml(path: Path) -> dict[str, Any]:
@@ -42,12 +42,13 @@ def _parsed(path: Path, language: str, loads: Callable[[str], Any]) -> dict[str,
     return content
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict, or raise a ValueError if a key stands twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"key {twice!r} stands twice in one object")
+        raise ValueError(f"key {shown(twice)} stands twice in one object")
     return result
 
 
@@ -68,10 +69,14 @@ def array(value: object, place: str) -> list[Any]:
 def check_keys(
     fields: Mapping[str, object], known: Sequence[str], required: Sequence[str], place: str | None
 ) -> None:
-    """Raise on the first unknown key or missing field."""
-    for key in fields:
+    """Raise on the first unknown key, null or missing field."""
+    for key, value in fields.items():
         if key not in known:
-            raise InputError(f"unknown key {key!r}{did_you_mean(key, known)}", place=place)
+            raise InputError(f"unknown key {shown(key)}{did_you_mean(key, known)}", place=place)
+        if value is None:
+            raise InputError(
+                "must not be null; leave it out if there is nothing to say", field=key, place=place
+            )
     for key in required:
         if key not in fields:
             raise InputError("is missing", field=key, place=place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -13,7 +14,7 @@ from ringsched.errors import InputError
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file, or say why it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError("there is no such file", file=str(path)) from None
     except IsADirectoryError:
@@ -22,42 +23,65 @@ def read_text(path: Path) -> str:
         raise InputError(f"is not UTF-8 text (byte {error.start})", file=str(path)) from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise InputError(f"cannot be read: {_reason(error)}", file=str(path)) from None
+    if not text.strip():
+        raise InputError("is empty", file=str(path))
+    return text
 
 
 def check_writable(path: Path) -> None:
     """Raise if a file cannot be written there, before any work is done for it."""
-    folder = path.parent
-    if path.is_dir():
-        raise InputError("is a folder, not a file", file=str(path))
-    if not folder.is_dir():
-        raise InputError(f"cannot be written: there is no folder {str(folder)!r}", file=str(path))
-    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise InputError("cannot be written: permission denied", file=str(path))
+    try:
+        folder = _target(path).parent if path.is_symlink() else path.parent
+        if path.is_dir():
+            raise InputError("is a folder, not a file", file=str(path))
+        if not folder.is_dir():
+            raise InputError(f"cannot be written: there is no folder {str(folder)!r}", file=str(path))
+        places = [path] if _is_stream(path) else [folder, path] if path.exists() else [folder]
+        if not all(os.access(place, os.W_OK) for place in places):
+            raise InputError("cannot be written: permission denied", file=str(path))
+    except OSError as error:
+        raise InputError(f"cannot be written: {_reason(error)}", file=str(path)) from None
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically: first beside it, then over it."""
     check_writable(path)
-    if path.exists() and not path.is_file():  # a pipe or a terminal, such as /dev/stdout
-        path.write_text(text, encoding="utf-8")
-        return
-    target = path.resolve()  # through a link, to what it names
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).chmod(mode)
-            Path(temporary).replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-            raise
+        if _is_stream(path):
+            path.write_text(text, encoding="utf-8")
+        else:
+            _replace(_target(path), text)
     except OSError as error:
         raise InputError(f"cannot be written: {_reason(error)}", file=str(path)) from None
+
+
+def _replace(target: Path, text: str) -> None:
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether `path` is a pipe or a terminal, such as /dev/stdout."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _target(path: Path) -> Path:
+    """Return the file itself: through a link, to what it names."""
+    try:
+        return path.resolve()
+    except RuntimeError as error:  # Python before 3.13: a link that leads to itself
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
 
 
 def _umask() -> int:

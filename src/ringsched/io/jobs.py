@@ -12,7 +12,7 @@ from typing import Any
 
 from ringsched.errors import InputError, UnknownName
 from ringsched.io.catalogue import CATALOGUE
-from ringsched.io.decode import array, build, check_keys, table
+from ringsched.io.decode import array, build, check_keys, once_each, table
 from ringsched.io.files import read_text
 from ringsched.model import Job
 from ringsched.model.checks import shown
@@ -63,12 +63,13 @@ def _known(model: object, place: str) -> dict[str, Any]:
     if not isinstance(model, str):
         raise InputError(f"must be the name of a model, not {shown(model)}", field="model", place=place)
     if model not in CATALOGUE:
-        raise UnknownName("model", model, CATALOGUE).located(place=place)
+        raise UnknownName("model", model, CATALOGUE, place=place)
     return CATALOGUE[model].fields()
 
 
 def _check_header(header: list[str]) -> None:
-    check_keys(dict.fromkeys(header), (*JOB_KEYS, "model"), ("name", "gpus", "iterations"), "line 1")
+    columns = dict.fromkeys(header, "")
+    check_keys(columns, (*JOB_KEYS, "model"), ("name", "gpus", "iterations"), "line 1")
     for name in header:
         if header.count(name) > 1:
             raise InputError(f"column {name!r} stands twice", place="line 1")
@@ -95,7 +96,7 @@ def _number(cell: str) -> object:
 
 def _json(cell: str) -> object:
     try:
-        return json.loads(cell)
+        return json.loads(cell, object_pairs_hook=once_each)
     except (ValueError, RecursionError):
         return cell
 

@@ -12,11 +12,11 @@ from ringsched.errors import InputError
 from ringsched.io.decode import array, build, check_keys, parse_json, table
 from ringsched.io.files import write_text
 from ringsched.model import Bound, Placement, Plan, PlannedJob
-from ringsched.model.checks import number, shown
+from ringsched.model.checks import number, shown, text
 
 FORMAT = "ringsched-plan/1"
 
-_REQUIRED = (
+REQUIRED_KEYS = (
     "format",
     "scenario_sha256",
     "policy",
@@ -29,13 +29,13 @@ _REQUIRED = (
     "gap",
     "jobs",
 )
-_OPTIONAL = ("order", "slack", "bounds")
-_JOB_KEYS = ("name", "start_s", "finish_s", "gpus", "ring")
+OPTIONAL_KEYS = ("order", "slack", "bounds")
+JOB_KEYS = ("name", "start_s", "finish_s", "gpus", "ring")
 
 
 def plan_to_json(plan: Plan) -> str:
     """Return the text of a plan file."""
-    head = {"format": FORMAT} | {key: getattr(plan, key) for key in _REQUIRED[1:-1]}
+    head = {"format": FORMAT} | {key: getattr(plan, key) for key in REQUIRED_KEYS[1:-1]}
     head["params"] = dict(plan.params)
     head |= {"order": plan.order} | ({} if plan.slack is None else {"slack": plan.slack})
     lines = [f" {json.dumps(key)}: {_dumps(value)}," for key, value in head.items()]
@@ -64,7 +64,7 @@ def plan_from_dict(content: Mapping[str, Any]) -> Plan:
     """Return the plan written as nested dicts; its form is checked, not whether it is right."""
     if content.get("format") != FORMAT:
         raise InputError(f'must be "{FORMAT}", not {shown(content.get("format"))}', field="format")
-    check_keys(content, (*_REQUIRED, *_OPTIONAL), _REQUIRED, None)
+    check_keys(content, (*REQUIRED_KEYS, *OPTIONAL_KEYS), REQUIRED_KEYS, None)
     fields = {key: value for key, value in content.items() if key != "format"}
     fields["params"] = table(content["params"], "params")
     fields["bounds"] = tuple(
@@ -79,7 +79,7 @@ def plan_from_dict(content: Mapping[str, Any]) -> Plan:
 
 
 def _planned_job(fields: dict[str, Any], place: str) -> PlannedJob:
-    check_keys(fields, _JOB_KEYS, _JOB_KEYS, place)
+    check_keys(fields, JOB_KEYS, JOB_KEYS, place)
     for at, worker in enumerate(array(fields["ring"], f"{place}: ring")):
         if not isinstance(worker, list) or len(worker) != 2:
             raise InputError(f"must be [server, GPU], not {shown(worker)}", field=f"ring[{at}]", place=place)
@@ -89,8 +89,9 @@ def _planned_job(fields: dict[str, Any], place: str) -> PlannedJob:
 
 def _bound(fields: dict[str, Any], place: str) -> Bound:
     check_keys(fields, ("name", "value_s", "terms"), ("name", "value_s", "terms"), place)
+    name = build(text, {"value": fields["name"], "field": "name"}, place)
     value_s = build(number, {"value": fields["value_s"], "field": "value_s"}, place)
-    return Bound(name=str(fields["name"]), value_s=value_s, terms=table(fields["terms"], f"{place}: terms"))
+    return Bound(name=name, value_s=value_s, terms=table(fields["terms"], f"{place}: terms"))
 
 
 def _job(job: PlannedJob) -> dict[str, Any]:

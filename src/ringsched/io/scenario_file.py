@@ -12,7 +12,7 @@ from ringsched.errors import InputError
 from ringsched.io.decode import array, build, check_keys, parse, table
 from ringsched.io.jobs import jobs_from_csv, jobs_from_tables
 from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
-from ringsched.model.checks import MAX_GPUS, integer, shown
+from ringsched.model.checks import MAX_GPUS, integer, text, unique
 
 _SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps")
 
@@ -24,13 +24,21 @@ def load_scenario(path: str | os.PathLike[str]) -> Scenario:
     --------
     >>> scenario = load_scenario("examples/first.toml")
     >>> len(scenario.cluster.servers), scenario.jobs[0].name
-    (4, 'bert-large-batch')
+    (4, 'bert-pretrain')
     """
     path = Path(path)
     try:
         return scenario_from_dict(parse(path), folder=path.parent)
     except InputError as error:
         raise error if error.file else error.located(file=str(path)) from None
+
+
+def input_files(path: Path) -> dict[str, Path]:
+    """Return the files a scenario that could be read stands in, by what they are; none for a pipe."""
+    if not path.is_file():
+        return {}
+    jobs_file = parse(path).get("jobs_file")
+    return {"scenario": path} | ({} if jobs_file is None else {"jobs_file": path.parent / jobs_file})
 
 
 def scenario_from_dict(content: Mapping[str, Any], *, folder: Path | None = None) -> Scenario:
@@ -64,26 +72,24 @@ def _jobs(content: Mapping[str, Any], folder: Path) -> tuple[Job, ...]:
         return jobs_from_tables(content.get("jobs", []))
     if "jobs" in content:
         raise InputError("cannot stand together with jobs; keep one of them", field="jobs_file")
-    name = content["jobs_file"]
-    if not isinstance(name, str) or not name:
-        raise InputError(f"must be the name of a CSV file, not {shown(name)}", field="jobs_file")
-    return jobs_from_csv(folder / name)
+    return jobs_from_csv(folder / text(content["jobs_file"], "jobs_file"))
 
 
 def _cluster(given: dict[str, Any]) -> Cluster:
     check_keys(given, (*_SPEEDS, "servers", "racks"), (*_SPEEDS, "servers"), "cluster")
-    racks = table(given.get("racks", {}), "cluster.racks")
+    racks = _racks(table(given.get("racks", {}), "cluster.racks"))
     speeds = {key: given[key] for key in _SPEEDS}
     servers = _servers(array(given["servers"], "cluster.servers"))
-    return build(
-        Cluster, speeds | {"servers": servers, "racks": _racks(racks)}, None if servers else "cluster"
-    )
+    try:
+        return Cluster(**speeds, servers=servers, racks=racks)
+    except InputError as error:
+        raise error if error.place else error.located(place="cluster") from None
 
 
 def _racks(given: dict[str, Any]) -> tuple[Rack, ...]:
     racks = []
     for name, value in given.items():
-        place = f"cluster.racks.{name}"
+        place = f"cluster.racks.{name if name.isprintable() else repr(name)}"
         rack = table(value, place)
         check_keys(rack, ("uplink_gbps",), ("uplink_gbps",), place)
         racks.append(build(Rack, {"name": name} | rack, place))
@@ -92,6 +98,7 @@ def _racks(given: dict[str, Any]) -> tuple[Rack, ...]:
 
 def _servers(entries: list[Any]) -> tuple[Server, ...]:
     servers: list[Server] = []
+    named: list[tuple[str, str]] = []  # the place in the file and the name of each server
     for at, entry in enumerate(entries):
         place = f"cluster.servers[{at}]"
         try:
@@ -100,6 +107,8 @@ def _servers(entries: list[Any]) -> tuple[Server, ...]:
             raise error if error.place or error.field == place else error.located(place=place) from None
         if len(servers) > MAX_GPUS:
             raise InputError(f"hold more than {MAX_GPUS} servers", field="cluster.servers")
+        named += [(place, server.name) for server in servers[len(named) :]]
+    unique(named, "server")
     return tuple(servers)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
+from datetime import date, time
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from ringsched.errors import InputError, UnknownName
+from ringsched.errors import InputError, did_you_mean
 
 # Largest integer that float64 and int64 both hold exactly.
 MAX_INTEGER = 2**53
@@ -68,32 +69,29 @@ def text(value: object, field: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"must be a string, not {shown(value)}", field=field)
     if not value.strip() or not value.isprintable():
-        raise InputError(f"must be printable and not blank, not {shown(value)}", field=field)
+        raise InputError(f"must be printable and not blank, but is {shown(value)}", field=field)
     return value
 
 
 def choice(value: object, field: str, choices: Iterable[str]) -> str:
     """Return `value` if it is one of `choices`."""
     choices = tuple(choices)
-    if not isinstance(value, str):
-        wanted = " or ".join(f'"{name}"' for name in choices)
-        raise InputError(f"must be {wanted}, not {shown(value)}", field=field)
-    if value not in choices:
-        raise UnknownName("value", value, choices, field=field)
-    return value
+    if isinstance(value, str) and value in choices:
+        return value
+    wanted = " or ".join(repr(name) for name in choices)
+    guess = did_you_mean(value, choices) if isinstance(value, str) else ""
+    raise InputError(f"must be {wanted}, not {shown(value)}{guess}", field=field)
 
 
-def unique(names: Iterable[str], what: str, place: str) -> None:
-    """Raise if a name stands twice; `place` is the list they stand in."""
-    seen: dict[str, int] = {}
-    for index, name in enumerate(names):
-        if name in seen:
+def unique(named: Iterable[tuple[str, str]], what: str) -> None:
+    """Raise if a name stands twice; `named` holds every name after its place."""
+    first: dict[str, str] = {}
+    for place, name in named:
+        if name in first:
             raise InputError(
-                f"duplicates the {what} name {name!r} of {place}[{seen[name]}]",
-                field="name",
-                place=f"{place}[{index}]",
+                f"duplicates the {what} name {name!r} of {first[name]}", field="name", place=place
             )
-        seen[name] = index
+        first[name] = place
 
 
 def sequence(value: object, field: str, of: str) -> Sequence[object]:
@@ -127,14 +125,25 @@ class Replaceable:
 
 
 def shown(value: object) -> str:
-    """Return `value` for an error message, cut to a length that leaves the sentence readable."""
+    """Return `value` for an error message as a file writes it, cut to a length that leaves a sentence.
+
+    Examples
+    --------
+    >>> shown(True), shown({"a": 1}), shown("x" * 1000)[-10:]
+    ('true', 'a table', "xxxxxx...'")
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list | tuple):
         return "a list"
-    if isinstance(value, bool):
-        return str(value).lower()
+    if isinstance(value, date | time):
+        return f"the date or time {value}"
     if isinstance(value, int) and abs(value) > 10**30:
         return "a very large integer"
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+    if isinstance(value, str) and len(value) > 60:
+        return repr(f"{value[:57]}...")
+    return repr(value)

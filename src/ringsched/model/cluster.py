@@ -60,14 +60,16 @@ class Server(Replaceable):
     def _checked_unavailable(self) -> tuple[int, ...]:
         listed = sequence(self.unavailable, "unavailable", "GPU indices")
         indices = [integer(index, f"unavailable[{at}]", minimum=0) for at, index in enumerate(listed)]
+        seen: set[int] = set()
         for at, index in enumerate(indices):
             if index >= self.gpus:
                 raise InputError(
                     f"names GPU {index}, but the server has GPUs 0 to {self.gpus - 1}",
                     field=f"unavailable[{at}]",
                 )
-            if index in indices[:at]:
+            if index in seen:
                 raise InputError(f"names GPU {index} twice", field=f"unavailable[{at}]")
+            seen.add(index)
         return tuple(sorted(indices))
 
     def expanded(self) -> dict[str, Any]:
@@ -115,21 +117,22 @@ class Cluster(Replaceable):
             settle(self, **{field: number(getattr(self, field), field, above=0)})
         if not servers:
             raise InputError("must hold at least one server", field="servers")
-        unique((server.name for server in servers), "server", "cluster.servers")
-        unique((rack.name for rack in racks), "rack", "cluster.racks")
+        unique(((f"servers[{at}]", server.name) for at, server in enumerate(servers)), "server")
+        unique(((f"racks[{at}]", rack.name) for at, rack in enumerate(racks)), "rack")
         self._check_racks_are_defined()
         if sum(server.gpus for server in servers) > MAX_GPUS:
             raise InputError(f"hold more than {MAX_GPUS} GPUs in all", field="servers")
 
     def _check_racks_are_defined(self) -> None:
-        names = [rack.name for rack in self.racks]
-        for at, server in enumerate(self.servers):
+        names = {rack.name: None for rack in self.racks}
+        for server in self.servers:
             if server.rack is not None and server.rack not in names:
-                error = UnknownName("rack", server.rack, names, field="rack")
-                problem = error.problem if names else f"{error.problem}: no racks are defined"
-                raise InputError(
-                    problem, field="rack", place=f"cluster.servers[{at}] {server.name!r}"
-                ) from None
+                place = f"server {server.name!r}"
+                if not names:
+                    raise InputError(
+                        f"names {server.rack!r}, but no racks are defined", field="rack", place=place
+                    )
+                raise UnknownName("rack", server.rack, names, field="rack", place=place)
 
     @property
     def capacity(self) -> int:

@@ -80,7 +80,7 @@ class Job(Replaceable):
             server_slack=number(self.server_slack, "server_slack", minimum=1),
             done_iterations=integer(self.done_iterations, "done_iterations", minimum=0),
         )
-        if self.forward_ms * self.minibatch + self.backward_ms <= 0:
+        if self.compute_s <= 0:
             raise InputError(
                 "must not be 0 together with backward_ms: an iteration takes some time", field="forward_ms"
             )
@@ -105,7 +105,8 @@ class Job(Replaceable):
                 raise InputError("must name at least one GPU", field=f"running_on.{server}")
         if placement.num_gpus != self.gpus:
             raise InputError(
-                f"names {placement.num_gpus} GPUs, but the job has gpus = {self.gpus}", field="running_on"
+                f"must name as many GPUs as the job has, {self.gpus}, not {placement.num_gpus}",
+                field="running_on",
             )
         if self.done_iterations >= self.iterations:
             raise InputError(

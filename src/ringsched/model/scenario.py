@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringsched.errors import InputError, UnknownName
-from ringsched.model.checks import Replaceable, instance, settle, text, unique
+from ringsched.model.checks import MAX_INTEGER, Replaceable, instance, settle, text, unique
 from ringsched.model.cluster import Cluster
 from ringsched.model.contention import Contention
 from ringsched.model.job import Job
@@ -35,8 +35,9 @@ class Scenario(Replaceable):
         )
         if self.name is not None:
             settle(self, name=text(self.name, "name"))
-        unique((job.name for job in self.jobs), "job", "jobs")
+        unique(((f"jobs[{at}]", job.name) for at, job in enumerate(self.jobs)), "job")
         self._check_sizes()
+        self._check_estimates()
         self._check_running()
 
     def _check_sizes(self) -> None:
@@ -49,6 +50,15 @@ class Scenario(Replaceable):
                     place=f"jobs[{at}] {job.name!r}",
                 )
 
+    def _check_estimates(self) -> None:
+        for at, job in enumerate(self.jobs):
+            if job.estimate_s is not None and job.estimate_s / self.time.unit_s > MAX_INTEGER:
+                raise InputError(
+                    f"= {job.estimate_s:g} is too long to be counted exactly",
+                    field="estimate_s",
+                    place=f"jobs[{at}] {job.name!r}",
+                )
+
     def _check_running(self) -> None:
         servers = {server.name: server for server in self.cluster.servers}
         holder: dict[tuple[str, int], str] = {}
@@ -56,8 +66,7 @@ class Scenario(Replaceable):
             for name, held in (job.running_on or {}).items():
                 place = f"jobs[{at}] {job.name!r}"
                 if name not in servers:
-                    problem = UnknownName("server", name, servers).problem
-                    raise InputError(problem, field="running_on", place=place)
+                    raise UnknownName("server", name, servers, field="running_on", place=place)
                 for gpu in held:
                     problem = _why_not(servers[name].gpus, servers[name].unavailable, gpu)
                     if not problem and (name, gpu) in holder:

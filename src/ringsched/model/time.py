@@ -40,6 +40,11 @@ class Time(Replaceable):
         """Whether time runs in slots."""
         return self.model == "slotted"
 
+    @property
+    def unit_s(self) -> float:
+        """Seconds per unit in which time is counted: a slot, or a second."""
+        return self.slot_s if self.slotted else 1.0
+
     def expanded(self) -> dict[str, Any]:
         """Return the fields as a scenario file writes them, defaults filled in."""
         fields: dict[str, Any] = {"model": self.model, "slot_s": self.slot_s}

@@ -74,7 +74,7 @@ def estimate(problem: Problem, job: int) -> float:
 def charges(problem: Problem) -> list[int]:
     """Return ρ̂_j / u for each job, rounded half to even; running jobs are not charged.
 
-    u = max(1, max of estimate over best case), the same for every policy (section 5.3).
+    u = max(1, max of estimate over best case), the same for every policy (section 5, part 3).
     """
     ratios = (estimate(problem, job) / problem.best_case[job] for job in problem.queued)
     u = max(1.0, max(ratios, default=1.0))

@@ -1,0 +1,53 @@
+# Everything runs in .venv at the project's root; nothing else on the machine is touched.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lint types layers nightly clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+demo: $(VENV)/.ringsched ## plan an example by every policy, compare, write and verify a plan
+	$(BIN)/python examples/compare_policies.py examples/first.toml
+	@mkdir -p demo
+	$(BIN)/ringsched plan examples/first.toml -o demo/plan.json
+	$(BIN)/ringsched verify examples/first.toml demo/plan.json
+
+test: $(VENV)/.dev ## run the tests
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+check: format lint types layers test ## what CI runs: format, lint, strict types, import layers, tests
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format --check src tests examples
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check src tests examples
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports --no-cache
+
+nightly: $(VENV)/.dev ## the long runs too, with fresh random examples
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# The package itself, editable; rebuilt when its metadata change.
+$(VENV)/.ringsched: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "ringsched needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.ringsched
+	$(PIP) --editable '.[dev]'
+	@touch $@

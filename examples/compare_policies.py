@@ -1,0 +1,36 @@
+"""Plan one scenario by every policy and print how they compare.
+
+Usage: python examples/compare_policies.py SCENARIO
+"""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import ringsched
+
+
+def main(path: str) -> None:
+    scenario = ringsched.load_scenario(path)
+    table = Table(box=None, pad_edge=False)
+    for column in ("policy", "makespan", "mean completion", "gap"):
+        table.add_column(column, justify="left" if column == "policy" else "right")
+    for policy in ringsched.list_policies():
+        try:
+            plan = ringsched.plan(scenario, policy.name)
+        except ringsched.Infeasible:
+            table.add_row(policy.name, "infeasible", "", "")
+            continue
+        table.add_row(
+            policy.name, f"{plan.makespan_s:.0f} s", f"{plan.mean_completion_s:.0f} s", f"{plan.gap:.2f}"
+        )
+    bound = ringsched.lower_bounds(scenario)[0]
+    table.add_row("(lower bound)", f"{bound.value_s:.0f} s", "", "")
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    default = str(Path(__file__).with_name("first.toml"))
+    main(sys.argv[1] if len(sys.argv) > 1 else default)

@@ -1,0 +1,67 @@
+"""The README and the docs are executed: commands print what they say, Python blocks run.
+
+A fenced block with the language `console` holds commands after `$ ` and what they print; `python` blocks
+run one after another; a block whose info string has `file=NAME` is written to that file. All blocks of a
+document run in one fresh folder beside a copy of examples/. `UPDATE_DOCS=1` rewrites the outputs in place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_HERE = ("make ", "pip ", "git ", "cd ")  # what sets the machine up; CI itself is their test
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_document(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    namespace: dict[str, Any] = {}
+    text = document.read_text(encoding="utf-8")
+    renewed = BLOCK.sub(lambda match: _executed(match, namespace), text)
+    if os.environ.get("UPDATE_DOCS"):
+        document.write_text(renewed, encoding="utf-8")
+    assert renewed == text
+
+
+def _executed(match: re.Match[str], namespace: dict[str, Any]) -> str:
+    language, info, body = match.groups()
+    if name := re.search(r"file=(\S+)", info):
+        Path(name[1]).write_text(body, encoding="utf-8")
+    elif language == "python":
+        exec(compile(body, "document", "exec"), namespace)
+    elif language == "console":
+        commands = re.findall(r"^\$ .*$", body, re.MULTILINE)
+        if not any(command[2:].startswith(NOT_HERE) for command in commands):
+            return f"```{language}{info}\n{''.join(_shown(commands))}```"
+    return match[0]
+
+
+def _shown(commands: list[str]) -> list[str]:
+    """Run the commands of a block in one shell session's manner, so that `$?` is the last exit code."""
+    shown, status = [], 0
+    for command in commands:
+        done = subprocess.run(
+            ["bash", "-c", f"(exit {status}); {command[2:]}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+            timeout=120,
+        )
+        status = done.returncode
+        lines = [line.rstrip() for line in done.stdout.splitlines()]
+        shown.append("\n".join([command, *lines, ""]))
+    return shown

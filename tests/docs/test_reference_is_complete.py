@@ -1,0 +1,57 @@
+"""Every field, option, constraint and public name is described."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import click
+import pytest
+
+import ringsched
+from ringsched.cli.main import ringsched as group
+from ringsched.io import plan_file
+from ringsched.io.catalogue import CATALOGUE
+from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+
+
+def page(name: str) -> str:
+    return (REFERENCE / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", [Scenario, Cluster, Server, Rack, Contention, Time, Job])
+def test_scenario_fields(kind: type) -> None:
+    for field in fields(kind):
+        assert f"`{field.name}`" in page("scenario.md")
+
+
+@pytest.mark.parametrize("key", ["count", "model", "jobs_file", *CATALOGUE])
+def test_scenario_keys_of_files(key: str) -> None:
+    assert f"`{key}`" in page("scenario.md")
+
+
+def test_catalogue_numbers() -> None:
+    for name, known in CATALOGUE.items():
+        row = f"| `{name}` | {known.gradient_mb:g} | {known.minibatch} | {known.forward_ms_per_iteration:g} |"
+        assert f"{row} {known.backward_ms:g} | {known.source} |" in page("scenario.md")
+
+
+@pytest.mark.parametrize("key", [*plan_file.REQUIRED_KEYS, *plan_file.OPTIONAL_KEYS, *plan_file.JOB_KEYS])
+def test_plan_keys(key: str) -> None:
+    assert f"`{key}`" in page("plan.md")
+
+
+@pytest.mark.parametrize("name", sorted(group.commands))
+def test_commands_and_options(name: str) -> None:
+    section = page("commands.md").split(f"## `ringsched {name}")[1].split("\n## ")[0]
+    for parameter in group.commands[name].params:
+        if isinstance(parameter, click.Option):
+            assert all(f"`{option}" in section for option in parameter.opts)
+
+
+@pytest.mark.parametrize("name", ringsched.__all__)
+def test_public_names(name: str) -> None:
+    assert f"`{name}" in page("python.md")
+    assert hasattr(ringsched, name)

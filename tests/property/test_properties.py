@@ -1,0 +1,156 @@
+"""What must hold for every scenario and every plan."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.strategies import scenarios
+
+import ringsched
+from ringsched import Infeasible, Plan, Scenario
+from ringsched.contention.extremes import uncontended_tau
+from ringsched.contention.paper import PaperContention
+from ringsched.engine.problem import problem_of
+from ringsched.model import Placement
+
+POLICIES = [policy.name for policy in ringsched.list_policies()]
+SAME = 1e-9  # relative, for continuous time; slots are exact
+
+
+def feasible_plan(scenario: Scenario, policy: str, **options: object) -> Plan:
+    try:
+        return ringsched.plan(scenario, policy, **options)  # type: ignore[arg-type]
+    except Infeasible:
+        assume(False)
+        raise
+
+
+@given(scenarios(min_jobs=0), st.sampled_from(POLICIES), st.integers(0, 9))
+def test_every_plan_is_valid_and_above_the_bound(scenario: Scenario, policy: str, seed: int) -> None:
+    plan = feasible_plan(scenario, policy, seed=seed)
+    assert ringsched.verify(scenario, plan).violations == ()
+    assert plan.lower_bound_s <= plan.makespan_s * (1 + SAME)
+    assert plan.gap >= 1
+
+
+@given(scenarios(), st.sampled_from(POLICIES))
+def test_replaying_a_plan_gives_its_finishes(scenario: Scenario, policy: str) -> None:
+    plan = feasible_plan(scenario, policy)
+    outcome = ringsched.replay(scenario, plan)
+    assert outcome.finishes_s == tuple(job.finish_s for job in plan.jobs)
+    assert (outcome.makespan_s, outcome.mean_completion_s) == (plan.makespan_s, plan.mean_completion_s)
+
+
+@given(scenarios(), st.data())
+def test_contention_never_shortens_an_iteration(scenario: Scenario, data: st.DataObject) -> None:
+    problem = problem_of(scenario)
+    usable = [gpu for gpu, available in enumerate(problem.available) if available]
+    together = PaperContention(problem.works, problem.network, scenario.contention)
+    alone = {}
+    for job, gpus in enumerate(problem.gpus):
+        shape = problem.shape(data.draw(st.permutations(usable))[:gpus])
+        together.start(job, shape)
+        alone[job] = uncontended_tau(problem.works[job], shape, problem.network, scenario.contention)
+    for job, tau in together.settle():
+        assert tau >= alone[job]
+
+
+@given(scenarios(), st.sampled_from(POLICIES))
+def test_durations_lie_between_best_and_worst_case(scenario: Scenario, policy: str) -> None:
+    plan, problem = feasible_plan(scenario, policy), problem_of(scenario)
+    for at, job in enumerate(plan.jobs):
+        duration = job.finish_s - job.start_s
+        assert duration >= problem.clock.seconds(problem.best_case[at]) * (1 - SAME)
+        assert duration <= problem.clock.seconds(problem.worst_case[at]) * (1 + SAME)
+
+
+@given(scenarios(), st.sampled_from(POLICIES))
+def test_renaming_changes_only_names(scenario: Scenario, policy: str) -> None:
+    plan = feasible_plan(scenario, policy)
+    server_names = {server.name: f"x{-at}" for at, server in enumerate(scenario.cluster.servers)}
+    renamed = feasible_plan(_renamed(scenario, server_names), policy)
+    assert renamed.replace(scenario_sha256=plan.scenario_sha256, bounds=(), jobs=()) == plan.replace(
+        bounds=(), jobs=()
+    )
+    for before, after in zip(plan.jobs, renamed.jobs, strict=True):
+        assert (after.name, after.start_s, after.finish_s) == (
+            f"y-{before.name}",
+            before.start_s,
+            before.finish_s,
+        )
+        assert dict(after.gpus) == {server_names[name]: held for name, held in before.gpus.items()}
+        assert after.ring == tuple((server_names[name], gpu) for name, gpu in before.ring)
+
+
+@given(scenarios(), st.sampled_from(POLICIES), st.randoms(use_true_random=False))
+def test_permuting_servers_or_jobs_changes_no_finish(
+    scenario: Scenario, policy: str, generator: random.Random
+) -> None:
+    plan = feasible_plan(scenario, policy)
+    finishes = {job.name: job.finish_s for job in plan.jobs}
+    servers, jobs = list(scenario.cluster.servers), list(scenario.jobs)
+    generator.shuffle(servers)
+    generator.shuffle(jobs)
+    permuted = scenario.replace(cluster=scenario.cluster.replace(servers=tuple(servers)), jobs=tuple(jobs))
+    outcome = ringsched.replay(permuted, plan)
+    for job, finish_s in zip(permuted.jobs, outcome.finishes_s, strict=True):
+        assert finish_s == (
+            finishes[job.name] if scenario.time.slotted else pytest.approx(finishes[job.name], rel=SAME)
+        )
+
+
+@given(scenarios(), st.sampled_from(POLICIES), st.data())
+def test_removing_a_job_delays_no_other(scenario: Scenario, policy: str, data: st.DataObject) -> None:
+    """At fixed placements and starts; planning anew may (docs/concepts/model.md shows an anomaly)."""
+    plan = feasible_plan(scenario, policy)
+    gone = data.draw(st.integers(0, len(plan.jobs) - 1))
+    fewer = scenario.replace(jobs=scenario.jobs[:gone] + scenario.jobs[gone + 1 :])
+    rest = plan.jobs[:gone] + plan.jobs[gone + 1 :]
+    outcome = ringsched.replay(fewer, plan.replace(jobs=rest))
+    for job, finish_s in zip(rest, outcome.finishes_s, strict=True):
+        assert finish_s <= job.finish_s * (1 if scenario.time.slotted else 1 + SAME)
+
+
+@given(scenarios(min_jobs=0), st.sampled_from(POLICIES), st.integers(0, 3))
+def test_plans_round_trip_and_repeat_byte_for_byte(scenario: Scenario, policy: str, seed: int) -> None:
+    plan = feasible_plan(scenario, policy, seed=seed)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "plan.json")
+        ringsched.save_plan(plan, path)
+        assert ringsched.load_plan(path) == plan
+        assert path.read_text(encoding="utf-8") == ringsched.plan_to_json(
+            feasible_plan(scenario, policy, seed=seed)
+        )
+
+
+@given(scenarios(min_jobs=0))
+def test_expanded_scenarios_round_trip(scenario: Scenario) -> None:
+    again = ringsched.scenario_from_dict(json.loads(json.dumps(scenario.expanded())))
+    assert again == scenario
+    assert again.sha256() == scenario.sha256()
+
+
+def _renamed(scenario: Scenario, server_names: dict[str, str]) -> Scenario:
+    rack_names = {rack.name: f"z{-at}" for at, rack in enumerate(scenario.cluster.racks)}
+    cluster = scenario.cluster.replace(
+        servers=tuple(
+            server.replace(name=server_names[server.name], rack=server.rack and rack_names[server.rack])
+            for server in scenario.cluster.servers
+        ),
+        racks=tuple(rack.replace(name=rack_names[rack.name]) for rack in scenario.cluster.racks),
+    )
+    jobs = tuple(
+        job.replace(
+            name=f"y-{job.name}",
+            running_on=job.running_on
+            and Placement({server_names[name]: held for name, held in job.running_on.items()}),
+        )
+        for job in scenario.jobs
+    )
+    return scenario.replace(cluster=cluster, jobs=jobs)

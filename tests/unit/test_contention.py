@@ -1,0 +1,114 @@
+"""Links, sharing, iteration times: small cases by hand."""
+
+from __future__ import annotations
+
+import pytest
+from tests.scenarios import cluster, job
+
+from ringsched import Contention, Server
+from ringsched.contention.extremes import best_case_tau, worst_case_tau
+from ringsched.contention.iteration_time import iteration_time_s, sharing_factor, work_of
+from ringsched.contention.network import network_of, shape_of
+from ringsched.contention.paper import PaperContention
+
+RACKED = cluster(
+    racks={"left": 40.0, "right": 20.0},
+    servers=(
+        Server(name="a", gpus=4, rack="left"),
+        Server(name="b", gpus=4, rack="left", unavailable=(0,)),
+        Server(name="c", gpus=2, rack="right", uplink_gbps=25.0),
+        Server(name="d", gpus=1),
+    ),
+)
+
+
+def test_nodes_are_servers_then_racks() -> None:
+    network = network_of(RACKED)
+    assert network.uplink_gbps == (10, 10, 25, 10, 40, 20)
+    assert network.rack_of == (4, 4, 5, -1)
+    assert network.capacity == (4, 3, 2, 1, 7, 2)
+
+
+@pytest.mark.parametrize(
+    ("gpus_on", "links"),
+    [
+        ({0: 4}, ()),  # inside a server
+        ({0: 1, 1: 1}, (0, 1)),  # inside a rack
+        ({0: 1, 2: 1}, (0, 2, 4, 5)),  # across racks
+        ({0: 1, 3: 1}, (0, 3, 4)),  # a server without a rack
+        ({2: 2, 3: 1}, (2, 3, 5)),
+    ],
+)
+def test_crossed_links(gpus_on: dict[int, int], links: tuple[int, ...]) -> None:
+    assert shape_of(network_of(RACKED), gpus_on).links == links
+
+
+def test_intra_server_speed_counts_only_where_two_gpus_share_a_server() -> None:
+    network = network_of(RACKED)
+    assert shape_of(network, {0: 1, 1: 1}).free_gbps == float("inf")
+    assert shape_of(network, {0: 2, 1: 1}).free_gbps == 200
+
+
+@pytest.mark.parametrize(
+    ("contention", "num_jobs", "factor"),
+    [
+        (Contention(), 3, 3.0),
+        (Contention(share=0.1, degradation=5), 3, 1.0),  # clamped: a lone job has the whole link
+        (Contention(share=0.5, degradation=0.2), 4, 2.2),
+        (Contention(table=(1, 2.3, 3.6)), 2, 2.3),
+        (Contention(table=(1, 2.3, 3.6)), 10, 12.7),
+        (Contention(table=(1, 1)), 10, 1.0),
+    ],
+)
+def test_sharing_factor(contention: Contention, num_jobs: int, factor: float) -> None:
+    assert sharing_factor(contention, num_jobs) == pytest.approx(factor)
+
+
+def test_iteration_time_by_hand() -> None:
+    """w = 4, m = 100 MB: 1.2 Gbit exchanged at 10 Gbit/s, 0.6 Gbit summed at 400, two servers, 100 ms."""
+    work = work_of(job(gpus=4, gradient_mb=100), RACKED)
+    tau = iteration_time_s(work, bandwidth_gbps=10, num_servers=2, server_latency_s=0.001)
+    assert tau == pytest.approx(0.12 + 0.0015 + 0.002 + 0.1)
+
+
+def test_a_lone_gpu_exchanges_nothing() -> None:
+    assert work_of(job(gpus=1, gradient_mb=100), RACKED)[:2] == (0, 0)
+
+
+def test_a_change_touches_only_jobs_that_share_a_link() -> None:
+    network = network_of(cluster(2, 2, 2, 2, 2))
+    works = [work_of(job(gpus=2, gradient_mb=100), RACKED)] * 3
+    running = PaperContention(works, network, Contention())
+    running.start(0, shape_of(network, {0: 1, 1: 1}))
+    running.start(1, shape_of(network, {3: 1, 4: 1}))
+    alone = dict(running.settle())
+    assert alone[0] == alone[1]
+    running.start(2, shape_of(network, {1: 1, 2: 1}))
+    touched = dict(running.settle())
+    assert set(touched) == {0, 2}
+    assert touched[0] > alone[0]
+    running.finish(2)
+    assert dict(running.settle()) == {0: alone[0]}
+    assert running.settle() == []
+
+
+def test_best_case_is_the_better_of_one_server_and_two() -> None:
+    """With uplinks faster than the inside of a server, two servers win."""
+    fast = network_of(cluster(4, 4, inter_server_gbps=400))
+    work = work_of(job(gpus=4, gradient_mb=1000), RACKED)
+    one, two = (
+        iteration_time_s(work, bandwidth_gbps=speed, num_servers=servers, server_latency_s=0)
+        for speed, servers in ((200, 1), (400, 2))
+    )
+    assert best_case_tau(work, 4, fast, Contention()) == two < one
+    assert best_case_tau(work, 4, network_of(cluster(4, 4)), Contention()) == one
+
+
+def test_worst_case_fills_every_link() -> None:
+    """Six jobs of two or more GPUs, but at most four GPUs behind an uplink: four share it."""
+    network = network_of(cluster(4, 2))
+    work = work_of(job(gpus=2, gradient_mb=100), RACKED)
+    expected = iteration_time_s(work, bandwidth_gbps=10 / 4, num_servers=2, server_latency_s=0)
+    assert worst_case_tau(work, 2, network, Contention(), 6) == expected
+    alone = iteration_time_s(work, bandwidth_gbps=10, num_servers=2, server_latency_s=0)
+    assert worst_case_tau(work, 2, network, Contention(), 1) == alone

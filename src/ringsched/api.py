@@ -61,7 +61,7 @@ def plan(
     """
     chosen = policy_named(policy) if isinstance(policy, str) else policy_of(policy)
     settings = Settings(
-        order=order_named(order) if order else chosen.order,
+        order=chosen.order if order is None else order_named(order),
         kappa=None if kappa is None else integer(kappa, "kappa", minimum=1),
         theta=None if theta is None else integer(theta, "theta", minimum=1),
         slack=None if slack is None else number(slack, "slack", minimum=1),
@@ -70,11 +70,12 @@ def plan(
     )
     for option in ("kappa", "theta", "slack"):
         if getattr(settings, option) is not None and option not in chosen.options:
-            raise InputError(f"means nothing to policy {chosen.name!r}", field=option)
+            takers = ", ".join(other.name for other in POLICIES if option in other.options)
+            raise InputError(f"means nothing to policy {chosen.name!r}, only to {takers}", field=option)
     problem = problem_of(scenario)
     candidate = chosen.solve(problem, settings) if scenario.jobs else Candidate(Run((), (), ()), {})
     if candidate is None:
-        raise _infeasible(problem, chosen)
+        raise _infeasible(problem, chosen, settings)
     return _plan(problem, candidate, chosen, settings)
 
 
@@ -140,10 +141,17 @@ def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Sett
     )
 
 
-def _infeasible(problem: Problem, policy: Policy) -> Infeasible:
+def _infeasible(problem: Problem, policy: Policy, settings: Settings) -> Infeasible:
     bound_s = _lower_bounds(problem)[0].value_s
-    horizon_s = problem.clock.seconds(problem.horizon)
-    why = f"within the horizon of {horizon_s:g} s" if "theta" in policy.options else "a job was never placed"
+    horizon_s = problem.scenario.time.horizon_s
+    if "theta" not in policy.options:
+        why = "a job was never placed"
+    else:
+        limits = [
+            "" if horizon_s is None else f"within the horizon of {horizon_s:g} s",
+            "" if settings.theta is None else f"with theta = {settings.theta}",
+        ]
+        why = " ".join(limit for limit in limits if limit)
     return Infeasible(
         f"infeasible under policy {policy.name!r}: {why}; no plan can end before {bound_s:g} s",
         lower_bound_s=bound_s,

@@ -117,7 +117,10 @@ class Trial:
         self.pending = sorted(queued, key=lambda job: self.releases[job.name])
         for job in scenario.jobs:
             if job.running_on is not None:
-                self._hold(job, self._gpus_of(job.running_on), 0)
+                gpus = self._gpus_of(job.running_on)
+                self._hold(job, gpus, 0)
+                for gpu in gpus:
+                    self.state.load[gpu] += self.charges[job.name]
 
     def _gpus_of(self, placement: Gpus) -> list[Gpu]:
         names = [server.name for server in self.scenario.cluster.servers]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from tests.reference.formulas import SLACK, best_case_ticks
+from tests.reference.formulas import SLACK, best_case_ticks, remaining_best_case_ticks
 
 from ringsched.model import Job, Scenario
 
@@ -72,19 +72,27 @@ class State:
 
 
 def charges(scenario: Scenario) -> dict[str, int]:
-    """round(10^6 * estimate / u) for every queued job, u = max(1, max estimate / best case)."""
-    queued = [job for job in scenario.jobs if not job.is_running]
-    best = {job.name: float(best_case_ticks(scenario, job)) for job in queued}
-    estimates = {job.name: _estimate(scenario, job, best[job.name]) for job in queued}
+    """round(10^6 * estimate / u) for every job, u = max(1, max estimate / best case).
+
+    Of a running job both are those of what remains.
+    """
+    best = {
+        job.name: float(
+            remaining_best_case_ticks(scenario, job) if job.is_running else best_case_ticks(scenario, job)
+        )
+        for job in scenario.jobs
+    }
+    estimates = {job.name: _estimate(scenario, job, best[job.name]) for job in scenario.jobs}
     u = max([1.0, *(estimates[name] / best[name] for name in estimates)])
     return {name: round(1e6 * estimate / u) for name, estimate in estimates.items()}
 
 
 def _estimate(scenario: Scenario, job: Job, best: float) -> float:
-    """rho_hat in ticks."""
+    """rho_hat in ticks; of a running job the part of it that remains."""
     if job.estimate_s is None:
         return best
-    return job.estimate_s / scenario.time.slot_s if scenario.time.slotted else job.estimate_s
+    whole = job.estimate_s / scenario.time.slot_s if scenario.time.slotted else job.estimate_s
+    return whole * (job.remaining_iterations / job.iterations)
 
 
 def choose(

@@ -225,11 +225,10 @@ def test_random_draws_only_when_the_job_can_be_placed() -> None:
 
 def test_charges_divide_by_the_largest_overestimate() -> None:
     jobs = [slots_job("a", 10, estimate_s=30), slots_job("b", 10, estimate_s=5), slots_job("c", 10)]
-    running = slots_job("r", 10, estimate_s=1000, running_on={"s0": [0]})
+    running = slots_job("r", 10, estimate_s=12, running_on={"s0": [0]}, done_iterations=5)
     expected = {"a": 10_000_000, "b": 1_666_667, "c": 3_333_333}
-    assert charges(scenario(cluster(4), *jobs, running)) == expected
     assert charges(scenario(cluster(4), *jobs, time=CONTINUOUS)) == expected
-    assert charges(scenario(cluster(4), running)) == {}
+    assert charges(scenario(cluster(4), *jobs, running)) == expected | {"r": 2_000_000}  # half of 12, over 3
 
 
 # --- dispatch ---------------------------------------------------------------------------------
@@ -251,9 +250,10 @@ def test_a_new_arrival_that_sorts_earlier_goes_first() -> None:
     assert found.starts == {"a": 0, "c": 5, "b": 6}
 
 
-def test_running_jobs_hold_their_gpus_and_charge_nothing() -> None:
+def test_running_jobs_hold_their_gpus_and_charge_what_remains() -> None:
     jobs = [slots_job("r", 9, 1, running_on={"s0": [0]}, done_iterations=4), slots_job("q", 2, 2)]
-    found = dispatch(scenario(cluster(2), *jobs), "fifo", "list-scheduling", 2)
+    assert dispatch(scenario(cluster(2), *jobs), "fifo", "list-scheduling", 6) is None
+    found = dispatch(scenario(cluster(2), *jobs), "fifo", "list-scheduling", 7)
     assert found is not None
     assert found.starts == {"r": 0, "q": 5}
     assert found.finishes == {"r": 5, "q": 7}

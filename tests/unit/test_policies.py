@@ -117,6 +117,13 @@ def test_theta_limits_loads() -> None:
         ringsched.plan(TWO, "first-fit", theta=2)
 
 
+def test_running_jobs_load_their_gpus_with_what_remains() -> None:
+    """LBSGF takes the idle server at once instead of waiting for the first one."""
+    busy = job("r", gpus=2, iterations=100, running_on={"s0": [0, 1]})
+    plan = ringsched.plan(scenario(cluster(2, 2), busy, job("q", gpus=2)), "sjf-bco", kappa=1)
+    assert (plan.jobs[1].start_s, dict(plan.jobs[1].gpus)) == (0, {"s1": (0, 1)})
+
+
 def test_ties_keep_the_smaller_kappa() -> None:
     one = scenario(cluster(2), job("a", gpus=2), job("b", gpus=1))
     assert ringsched.plan(one, "sjf-bco").params["kappa"] == 1

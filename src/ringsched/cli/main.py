@@ -28,7 +28,7 @@ class Ringsched(click.Group):
             click.echo(f"ringsched: {error}", err=True)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
-            click.echo("ringsched: interrupted, nothing was written", err=True)
+            click.echo("ringsched: interrupted", err=True)
             ctx.exit(INTERRUPTED)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
 
@@ -20,61 +21,53 @@ PLAIN_WIDTH = 100  # where there is no terminal whose width could be asked for
 
 def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
     """Print a plan: its jobs, its makespan, and how good that is."""
-    console = _console()
     capacity, servers = scenario.cluster.capacity, len(scenario.cluster.servers)
-    console.print(
+    parts: list[str | Table] = [
         f"{_count(len(plan.jobs), 'job')} on {_count(servers, 'server')} with {_count(capacity, 'GPU')}, "
-        f"policy {plan.policy} ({', '.join(_choices(plan))})",
-    )
+        f"policy {plan.policy} ({', '.join(_choices(plan))})"
+    ]
     if plan.jobs:
-        console.print(_job_table(plan))
+        parts.append(_job_table(plan))
     if len(plan.jobs) > MOST_ROWS:
-        console.print(f"... and {len(plan.jobs) - MOST_ROWS} more jobs; --json or -o give all of them")
-    console.print(_summary(plan))
+        parts.append(f"... and {len(plan.jobs) - MOST_ROWS} more jobs; --json or -o give all of them")
+    parts.append(_summary(plan))
     if output is not None:
-        console.print(f"plan written to {output}", soft_wrap=True)
+        parts.append(f"plan written to {output}")
+    _show(parts)
 
 
 def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
     """Print whether a plan is valid and, if not, every violation."""
-    console = _console()
     if verdict.valid:
-        console.print(
-            f"valid: {plan_file}, {_count(len(plan.jobs), 'job')}, "
-            f"makespan {seconds(plan.makespan_s)}, gap {plan.gap:.3f}",
-            soft_wrap=True,
-        )
+        totals = f"makespan {seconds(plan.makespan_s)}, gap {plan.gap:.3f}"
+        _show([f"valid: {plan_file}, {_count(len(plan.jobs), 'job')}, {totals}"])
         return
-    number = _count(len(verdict.violations), "violation")
-    console.print(f"invalid: {plan_file}, {number}", soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     table.add_column("constraint", no_wrap=True)
     table.add_column("violation", overflow="fold")
     for violation in verdict.violations:
         table.add_row(violation.constraint, violation.message)
-    console.print(table)
+    _show([f"invalid: {plan_file}, {_count(len(verdict.violations), 'violation')}", table])
 
 
 def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
     """Print the table of policies and the orders they can be combined with."""
-    console = _console()
     table = Table(box=None, pad_edge=False)
     for column in ("policy", "queue order", "placement", "search", "options"):
         table.add_column(column, overflow="fold", no_wrap=column == "policy")
     for policy in policies:
         options = " ".join(f"--{option}" for option in sorted(policy.options))
         table.add_row(policy.name, policy.order, policy.rule, policy.search, options)
-    console.print(table)
-    console.print(f"orders for --order: {', '.join(orders)}")
+    _show([table, f"orders for --order: {', '.join(orders)}"])
 
 
 def seconds(value: float) -> str:
-    """Return a time for people: whole seconds where it is whole, else three figures after the point.
+    """Return a time for people: whole where it is whole, else to three figures or a tenth.
 
     Examples
     --------
-    >>> seconds(412.0), seconds(0.12345)
-    ('412 s', '0.123 s')
+    >>> seconds(412.0), seconds(4107.2727), seconds(0.12345)
+    ('412 s', '4107.3 s', '0.123 s')
     """
     return f"{_figure(value)} s"
 
@@ -147,14 +140,22 @@ def _ranges(indices: Sequence[int]) -> str:
 
 
 def _figure(value: float) -> str:
-    return f"{value:.0f}" if value == round(value) else f"{value:.3f}"
+    if value == round(value):
+        return f"{value:.0f}"
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _console() -> Console:
+def _show(parts: Sequence[str | Table]) -> None:
+    """Print to a terminal in its width; elsewhere in a fixed width, without trailing spaces."""
+    watched = sys.stdout.isatty()
     # Names are printed as they are: "[red]" and ":cat:" mean nothing to us.
-    width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    return Console(width=width, markup=False, emoji=False, highlight=False)
+    console = Console(width=None if watched else PLAIN_WIDTH, markup=False, emoji=False, highlight=False)
+    with nullcontext() if watched else console.capture() as captured:
+        for part in parts:
+            console.print(part, soft_wrap=isinstance(part, str))
+    if captured is not None:
+        sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())

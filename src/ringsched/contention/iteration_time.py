@@ -35,9 +35,10 @@ def iteration_time_s(
     >>> iteration_time_s(work, bandwidth_gbps=10.0, num_servers=2, server_latency_s=0.001)
     0.612
     """
-    if bandwidth_gbps == 0:  # a speed so small that it rounded to nothing
-        return math.inf
-    exchange_s = work.exchange_gbit / bandwidth_gbps
+    exchange_s = 0.0
+    if work.exchange_gbit > 0:
+        # A speed so small that it rounded to nothing takes for ever.
+        exchange_s = work.exchange_gbit / bandwidth_gbps if bandwidth_gbps > 0 else math.inf
     return exchange_s + work.reduce_s + server_latency_s * num_servers + work.compute_s
 
 

@@ -147,6 +147,8 @@ def _worst_cases(
     for at, (job, work) in enumerate(zip(scenario.jobs, works, strict=True)):
         place = f"jobs[{at}] {job.name!r}"
         tau = worst_case_tau(work, job.gpus, network, scenario.contention, num_spreadable_jobs)
+        if not math.isfinite(tau):
+            raise InputError("takes for ever at these link speeds", field="an iteration", place=place)
         if clock.slotted and clock.rate(tau) < 1:
             raise InputError(
                 f"can take {tau:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, so the "
@@ -157,7 +159,7 @@ def _worst_cases(
         durations.append(clock.duration(job.remaining_iterations, clock.rate(tau)))
         end = clock.units(job.submit_s) + durations[-1]
         if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * len(works))):
-            raise InputError("may end too late to be counted exactly", field="iterations", place=place)
+            raise InputError("the job may end too late to be counted exactly", place=place)
     return tuple(durations)
 
 

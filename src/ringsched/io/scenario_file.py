@@ -72,7 +72,12 @@ def _jobs(content: Mapping[str, Any], folder: Path) -> tuple[Job, ...]:
         return jobs_from_tables(content.get("jobs", []))
     if "jobs" in content:
         raise InputError("cannot stand together with jobs; keep one of them", field="jobs_file")
-    return jobs_from_csv(folder / text(content["jobs_file"], "jobs_file"))
+    try:
+        return jobs_from_csv(folder / text(content["jobs_file"], "jobs_file"))
+    except InputError as error:
+        if error.file and not error.place:  # about the file as a whole: say who named it
+            raise InputError(f"{error.problem} (named by jobs_file)", file=error.file) from None
+        raise
 
 
 def _cluster(given: dict[str, Any]) -> Cluster:

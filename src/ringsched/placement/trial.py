@@ -12,7 +12,7 @@ CHARGE_UNITS = 10**6  # charges are whole millionths of a slot, or microseconds:
 
 
 class Trial:
-    """One pass over the queue with fixed parameters; loads start at zero.
+    """One pass over the queue with fixed parameters; loads start at what running jobs have left.
 
     Parameters
     ----------
@@ -35,14 +35,20 @@ class Trial:
         self.load = [0] * len(problem.server_of)  # U_g
         self.server_load = [0] * problem.num_servers
         self.per_gpu = _per_gpu_weights(problem.network.capacity[: problem.num_servers])
+        for job, gpus in problem.running.items():
+            self._charge(job, gpus)
 
     def place(self, cluster: Cluster, job: int) -> Sequence[int] | None:
         """Ask the rule; charge the GPUs it chooses (Alg. 2 line 6, Alg. 3 line 9)."""
         gpus = self._rule(self, cluster, job)
-        for gpu in gpus or ():
+        if gpus is not None:
+            self._charge(job, gpus)
+        return gpus
+
+    def _charge(self, job: int, gpus: Iterable[int]) -> None:
+        for gpu in gpus:
             self.load[gpu] += self.charge[job]
             self.server_load[self.problem.server_of[gpu]] += self.charge[job]
-        return gpus
 
     def eligible(self, cluster: Cluster, job: int, servers: Iterable[int] | None = None) -> list[int]:
         """Return the idle, available GPUs that may carry the job's charge, by (server, GPU)."""
@@ -66,22 +72,22 @@ Rule = Callable[[Trial, Cluster, int], Sequence[int] | None]
 
 
 def estimate(problem: Problem, job: int) -> float:
-    """Return ρ̂_j in the clock's units: what the user said, or the best case."""
+    """Return ρ̂_j in the clock's units: as stated, or the best case; of a running job what remains."""
     stated = problem.scenario.jobs[job].estimate_s
-    return problem.best_case[job] if stated is None else problem.clock.units(stated)
+    if stated is None:
+        return problem.best_case[job]
+    return problem.clock.units(stated) * (problem.iterations[job] / problem.scenario.jobs[job].iterations)
 
 
 def charges(problem: Problem) -> list[int]:
-    """Return ρ̂_j / u for each job, rounded half to even; running jobs are not charged.
+    """Return ρ̂_j / u for each job, rounded half to even.
 
     u = max(1, max of estimate over best case), the same for every policy (section 5, part 3).
     """
-    ratios = (estimate(problem, job) / problem.best_case[job] for job in problem.queued)
+    estimates = [estimate(problem, job) for job in range(problem.num_jobs)]
+    ratios = (value / best for value, best in zip(estimates, problem.best_case, strict=True))
     u = max(1.0, max(ratios, default=1.0))
-    return [
-        0 if job in problem.running else round(CHARGE_UNITS * estimate(problem, job) / u)
-        for job in range(problem.num_jobs)
-    ]
+    return [round(CHARGE_UNITS * value / u) for value in estimates]
 
 
 def _per_gpu_weights(capacities: Sequence[int]) -> list[int]:

@@ -18,7 +18,7 @@ demo: $(VENV)/.ringsched ## plan an example by every policy, compare, write and 
 	$(BIN)/ringsched verify examples/first.toml demo/plan.json
 
 test: $(VENV)/.dev ## run the tests
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 check: format lint types layers test ## what CI runs: format, lint, strict types, import layers, tests
 
@@ -35,7 +35,7 @@ layers: $(VENV)/.dev
 	$(BIN)/lint-imports --no-cache
 
 nightly: $(VENV)/.dev ## the long runs too, with fresh random examples
-	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

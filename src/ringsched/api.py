@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from ringsched.bounds.lower_bound import lower_bounds as _lower_bounds
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.engine.simulate import Run, outcome_of
-from ringsched.engine.simulate import replay as _replay
+from ringsched.engine.run import Run, outcome_of
 from ringsched.errors import Infeasible, InputError
 from ringsched.model import Bound, Outcome, Plan, PlannedJob, Scenario
 from ringsched.model.checks import integer, number
@@ -84,6 +83,8 @@ def replay(scenario: Scenario, plan: Plan) -> Outcome:
 
     Only starts and placements are read; whether they are allowed is for `verify` to say.
     """
+    from ringsched.placement.runner import replay as replay_run
+
     problem = problem_of(scenario)
     by_name = {job.name: job for job in plan.jobs}
     if set(by_name) != {job.name for job in scenario.jobs} or len(by_name) != len(plan.jobs):
@@ -91,7 +92,7 @@ def replay(scenario: Scenario, plan: Plan) -> Outcome:
     planned = [by_name[job.name] for job in scenario.jobs]
     starts = [problem.clock.instant(job.start_s) for job in planned]
     gpus = [problem.numbered(job.gpus) for job in planned]
-    return outcome_of(problem, _replay(problem, starts, gpus))
+    return outcome_of(problem, replay_run(problem, starts, gpus))
 
 
 def lower_bounds(scenario: Scenario) -> tuple[Bound, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,9 +15,13 @@ from tests.strategies import scenarios
 
 import ringsched
 from ringsched import Infeasible, Plan, Scenario
+from ringsched.contention import kernels as contention_kernels
 from ringsched.contention.extremes import uncontended_tau
-from ringsched.contention.paper import PaperContention
+from ringsched.contention.iteration_time import iteration_time_s, sharing_factor
+from ringsched.engine import kernels
+from ringsched.engine.arrays import arrays_of
 from ringsched.engine.problem import problem_of
+from ringsched.engine.state import new_state, reset
 from ringsched.model import Placement
 
 POLICIES = [policy.name for policy in ringsched.list_policies()]
@@ -47,18 +52,40 @@ def test_replaying_a_plan_gives_its_finishes(scenario: Scenario, policy: str) ->
     assert (outcome.makespan_s, outcome.mean_completion_s) == (plan.makespan_s, plan.mean_completion_s)
 
 
-@given(scenarios(), st.data())
-def test_contention_never_shortens_an_iteration(scenario: Scenario, data: st.DataObject) -> None:
-    problem = problem_of(scenario)
-    usable = [gpu for gpu, available in enumerate(problem.available) if available]
-    together = PaperContention(problem.works, problem.network, scenario.contention)
-    alone = {}
+@given(scenarios(), st.randoms(use_true_random=False))
+def test_kernel_equals_formula_and_contention_never_shortens_an_iteration(
+    scenario: Scenario, generator: random.Random
+) -> None:
+    """As many jobs as fit, anywhere, all at once."""
+    problem = problem_of(
+        scenario.replace(jobs=tuple(job.replace(running_on=None, done_iterations=0) for job in scenario.jobs))
+    )
+    arrays = arrays_of(problem)
+    state = new_state(arrays)
+    reset(arrays, state)
+    free = [gpu for gpu, available in enumerate(problem.available) if available]
+    generator.shuffle(free)
+    shapes = {}
     for job, gpus in enumerate(problem.gpus):
-        shape = problem.shape(data.draw(st.permutations(usable))[:gpus])
-        together.start(job, shape)
-        alone[job] = uncontended_tau(problem.works[job], shape, problem.network, scenario.contention)
-    for job, tau in together.settle():
-        assert tau >= alone[job]
+        if gpus <= len(free):
+            state.chosen[:gpus] = sorted(free[:gpus])
+            shapes[job] = problem.shape(free[:gpus])
+            kernels.start(arrays, state, job, 0)
+            del free[:gpus]
+    num_jobs_on = Counter(link for shape in shapes.values() for link in shape.links)
+    for job, shape in shapes.items():
+        shared = [
+            problem.network.uplink_gbps[link] / sharing_factor(scenario.contention, num_jobs_on[link])
+            for link in shape.links
+        ]
+        tau = iteration_time_s(
+            problem.works[job],
+            bandwidth_gbps=min([shape.free_gbps, *shared]),
+            num_servers=shape.num_servers,
+            server_latency_s=scenario.contention.server_latency_ms * 1e-3,
+        )
+        assert contention_kernels.iteration_time_s(arrays, state, job) == tau
+        assert tau >= uncontended_tau(problem.works[job], shape, problem.network, scenario.contention)
 
 
 @given(scenarios(), st.sampled_from(POLICIES))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from tests.scenarios import cluster, job
+from tests.scenarios import cluster, job, scenario
 
 from ringsched import Contention, Server
 from ringsched.contention.extremes import best_case_tau, worst_case_tau
 from ringsched.contention.iteration_time import iteration_time_s, sharing_factor, work_of
 from ringsched.contention.network import network_of, shape_of
-from ringsched.contention.paper import PaperContention
+from ringsched.engine import kernels
+from ringsched.engine.arrays import arrays_of
+from ringsched.engine.problem import problem_of
+from ringsched.engine.state import NUM_TOUCHED, new_state, reset
 
 RACKED = cluster(
     racks={"left": 40.0, "right": 20.0},
@@ -76,20 +79,30 @@ def test_a_lone_gpu_exchanges_nothing() -> None:
 
 
 def test_a_change_touches_only_jobs_that_share_a_link() -> None:
-    network = network_of(cluster(2, 2, 2, 2, 2))
-    works = [work_of(job(gpus=2, gradient_mb=100), RACKED)] * 3
-    running = PaperContention(works, network, Contention())
-    running.start(0, shape_of(network, {0: 1, 1: 1}))
-    running.start(1, shape_of(network, {3: 1, 4: 1}))
-    alone = dict(running.settle())
-    assert alone[0] == alone[1]
-    running.start(2, shape_of(network, {1: 1, 2: 1}))
-    touched = dict(running.settle())
-    assert set(touched) == {0, 2}
-    assert touched[0] > alone[0]
-    running.finish(2)
-    assert dict(running.settle()) == {0: alone[0]}
-    assert running.settle() == []
+    jobs = [job(f"j{at}", gpus=2, gradient_mb=100) for at in range(3)]
+    arrays = arrays_of(problem_of(scenario(cluster(2, 2, 2, 2, 2), *jobs)))
+    state = new_state(arrays)
+    reset(arrays, state)
+
+    def start_on(index: int, *gpus: int) -> set[int]:
+        state.chosen[:2] = gpus
+        kernels.start(arrays, state, index, 0)
+        return touched()
+
+    def touched() -> set[int]:
+        jobs_touched = set(state.touched[: state.counts[NUM_TOUCHED]].tolist())
+        kernels.settle(arrays, state)
+        return jobs_touched
+
+    assert start_on(0, 0, 2) == {0}  # servers 0 and 1
+    assert start_on(1, 6, 8) == {1}  # servers 3 and 4
+    alone = state.finish[0]
+    assert start_on(2, 3, 4) == {0, 2}  # servers 1 and 2
+    assert state.finish[0] > alone
+    assert touched() == set()
+    kernels.advance(arrays, state, state.finish[1])
+    assert touched() == set()  # nobody shared a link with it
+    assert (state.num_on_link[:5] == [1, 2, 1, 0, 0]).all()
 
 
 def test_best_case_is_the_better_of_one_server_and_two() -> None:

@@ -1,96 +1,137 @@
-"""The state of a simulated cluster: GPUs, running jobs, and when they will be done."""
+"""What changes while jobs run: GPUs, links, and when each job will be done."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from heapq import heappop, heappush
+from typing import NamedTuple
 
-from ringsched.contention.paper import PaperContention
-from ringsched.engine.problem import Problem
+import numpy as np
+from numpy.typing import NDArray
+
+from ringsched.engine.arrays import Arrays, Floats, Integers
+from ringsched.engine.run import Run
+from ringsched.jit import kernel
 
 IDLE = -1
 UNAVAILABLE = -2
+# Places in the heap of jobs that do not run.
+NOT_STARTED = -1
+ENDED = -2
+
+# Places in `counts`.
+NUM_IDLE = 0
+NUM_RUNNING = 1
+NUM_TOUCHED = 2
+STAMP = 3
+LOAD_VERSION = 4
 
 
-@dataclass(slots=True)
-class Progress:
-    """A running job since its rate last changed."""
+class State(NamedTuple):
+    """Preallocated arrays; a trial resets them and starts over."""
 
-    since: float
-    remaining: float
-    rate: float
-    finish: float
+    now: Floats  # one number
+    counts: Integers
+    # GPUs and servers
+    holder: Integers  # of each GPU: the job on it, IDLE or UNAVAILABLE
+    num_idle: Integers  # of each server
+    idle: Integers  # idle GPUs, server by server, each by (load, GPU)
+    load: Integers  # of each GPU: U_g
+    server_load: Integers
+    chosen: Integers  # what a placement rule answers with
+    # links
+    num_on_link: Integers
+    shared_gbps: Floats  # uplink / f(jobs on it)
+    on_link: NDArray[np.int32]  # entries of the jobs on each link
+    entry_link: NDArray[np.int32]  # of each entry: its link
+    entry_place: NDArray[np.int32]  # of each entry: its place among those on the link
+    num_links: Integers  # of each job
+    rack_gpus: Integers  # of each node, scratch
+    # jobs
+    gpus_of: Integers
+    start: Floats
+    finished: Floats
+    num_servers: Integers
+    free_gbps: Floats
+    since: Floats
+    remaining: Floats
+    rate: Floats
+    finish: Floats
+    heap: Integers  # running jobs, the earliest (finish, job) on top
+    heap_place: Integers  # of each job
+    touched: Integers
+    touched_at: Integers
 
 
-class Cluster:
-    """GPUs and the jobs on them, moved on from event to event.
+def new_state(arrays: Arrays) -> State:
+    """Return a state with room for everything that can happen."""
+    num_gpus, num_servers = len(arrays.server_of), len(arrays.rack_of)
+    num_nodes, num_jobs = len(arrays.capacity), len(arrays.gpus)
+    num_entries = len(arrays.entry_job)
+    return State(
+        now=np.zeros(1),
+        counts=_integers(5),
+        holder=_integers(num_gpus),
+        num_idle=_integers(num_servers),
+        idle=_integers(num_gpus),
+        load=_integers(num_gpus),
+        server_load=_integers(num_servers),
+        chosen=_integers(arrays.gpus.max(initial=1)),
+        num_on_link=_integers(num_nodes),
+        shared_gbps=np.zeros(num_nodes),
+        on_link=np.zeros(arrays.link_first[-1], dtype=np.int32),
+        entry_link=np.zeros(num_entries, dtype=np.int32),
+        entry_place=np.zeros(num_entries, dtype=np.int32),
+        num_links=_integers(num_jobs),
+        rack_gpus=_integers(num_nodes),
+        gpus_of=_integers(arrays.gpu_first[-1]),
+        start=np.zeros(num_jobs),
+        finished=np.zeros(num_jobs),
+        num_servers=_integers(num_jobs),
+        free_gbps=np.zeros(num_jobs),
+        since=np.zeros(num_jobs),
+        remaining=np.zeros(num_jobs),
+        rate=np.zeros(num_jobs),
+        finish=np.zeros(num_jobs),
+        heap=_integers(num_jobs),
+        heap_place=_integers(num_jobs),
+        touched=_integers(num_jobs),
+        touched_at=_integers(num_jobs),
+    )
 
-    Between two events all rates are constant, so a job's `Progress` is touched only when its own
-    rate changes.
-    """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.now: float = 0
-        self.holder = [IDLE if available else UNAVAILABLE for available in problem.available]
-        self.num_idle = list(problem.network.capacity[: problem.num_servers])
-        self.contention = PaperContention(problem.works, problem.network, problem.scenario.contention)
-        self._gpus_of: dict[int, tuple[int, ...]] = {}
-        self._progress: dict[int, Progress] = {}
-        self._completions: list[tuple[float, int]] = []
-        for job, gpus in problem.running.items():
-            self.start(job, gpus)
+def _integers(size: int) -> Integers:
+    return np.zeros(size, dtype=np.int64)
 
-    def start(self, job: int, gpus: Sequence[int]) -> None:
-        """Give `gpus` to `job`; its rate is set by the next `settle`."""
-        for gpu in gpus:
-            self.holder[gpu] = job
-            self.num_idle[self.problem.server_of[gpu]] -= 1
-        self._gpus_of[job] = tuple(gpus)
-        self.contention.start(job, self.problem.shape(gpus))
 
-    def settle(self) -> None:
-        """Set the rates of the new set of running jobs, once all starts of this instant are known."""
-        clock = self.problem.clock
-        for job, tau in self.contention.settle():
-            rate = clock.rate(tau)
-            progress = self._progress.get(job)
-            if progress is None:
-                remaining: float = self.problem.iterations[job]
-            elif progress.rate == rate:
-                continue
+def run_of(arrays: Arrays, state: State) -> Run:
+    """Return a copy of what happened, once all jobs have ended."""
+    gpus, first = state.gpus_of.tolist(), arrays.gpu_first.tolist()
+    return Run(
+        state.start.tolist(),
+        state.finished.tolist(),
+        [gpus[first[job] : first[job + 1]] for job in range(len(arrays.gpus))],
+    )
+
+
+@kernel
+def reset(arrays: Arrays, state: State) -> None:
+    """Return to time 0 with nothing running and no load."""
+    state.now[0] = 0.0
+    state.counts[:] = 0
+    state.load[:] = 0
+    state.server_load[:] = 0
+    state.num_on_link[:] = 0
+    state.shared_gbps[:] = arrays.uplink_gbps
+    state.heap_place[:] = NOT_STARTED
+    state.touched_at[:] = 0
+    for server in range(len(arrays.rack_of)):
+        first = arrays.first_gpu[server]
+        num_idle = 0
+        for gpu in range(first, arrays.first_gpu[server + 1]):
+            if arrays.available[gpu]:
+                state.holder[gpu] = IDLE
+                state.idle[first + num_idle] = gpu
+                num_idle += 1
             else:
-                remaining = progress.remaining - clock.done(self.now - progress.since, progress.rate)
-            finish = self.now + clock.duration(remaining, rate)
-            self._progress[job] = Progress(self.now, remaining, rate, finish)
-            heappush(self._completions, (finish, job))
-
-    def next_completion(self) -> float | None:
-        """Return the earliest finish of a running job at present rates."""
-        while self._completions:
-            finish, job = self._completions[0]
-            progress = self._progress.get(job)
-            if progress is not None and progress.finish == finish:
-                return finish
-            heappop(self._completions)  # outdated: the job's rate has changed since
-        return None
-
-    def advance(self, time: float) -> list[int]:
-        """Move on to `time` and return the jobs that complete there, lowest first."""
-        self.now = time
-        finished = []
-        if self.next_completion() == time:
-            latest = self.problem.clock.same_instant_until(time)
-            while (finish := self.next_completion()) is not None and finish <= latest:
-                job = heappop(self._completions)[1]
-                self._finish(job)
-                finished.append(job)
-        return sorted(finished)
-
-    def _finish(self, job: int) -> None:
-        del self._progress[job]
-        self.contention.finish(job)
-        for gpu in self._gpus_of.pop(job):
-            self.holder[gpu] = IDLE
-            self.num_idle[self.problem.server_of[gpu]] += 1
+                state.holder[gpu] = UNAVAILABLE
+        state.num_idle[server] = num_idle
+        state.counts[NUM_IDLE] += num_idle

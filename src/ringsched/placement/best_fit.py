@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from ringsched.engine.state import IDLE, Cluster
-from ringsched.placement.trial import Trial
+from ringsched.engine.arrays import Arrays
+from ringsched.engine.state import IDLE, State
+from ringsched.jit import kernel
 
 
-def best_fit(trial: Trial, cluster: Cluster, job: int) -> list[int] | None:
-    """Return idle GPUs of the fullest server that fits; else of the emptiest servers, one after another.
+@kernel
+def best_fit(arrays: Arrays, state: State, job: int) -> bool:
+    """Choose idle GPUs of the fullest server that fits; else of the emptiest servers, one after another.
 
     The load limit θ does not apply.
     """
-    wanted, num_idle = trial.problem.gpus[job], cluster.num_idle
-    if sum(num_idle) < wanted:
-        return None
-    fitting = [server for server, idle in enumerate(num_idle) if idle >= wanted]
-    if fitting:
-        servers = [min(fitting, key=num_idle.__getitem__)]
-    else:
-        servers = sorted(range(len(num_idle)), key=lambda server: -num_idle[server])
-    first = trial.problem.first_gpu
-    idle_gpus = [
-        gpu
-        for server in servers
-        for gpu in range(first[server], first[server + 1])
-        if cluster.holder[gpu] == IDLE
-    ]
-    return idle_gpus[:wanted]
+    wanted = arrays.gpus[job]
+    tightest = -1
+    most_idle = 0
+    for server in range(len(arrays.rack_of)):
+        idle = state.num_idle[server]
+        most_idle = max(most_idle, idle)
+        if idle >= wanted and (tightest < 0 or idle < state.num_idle[tightest]):
+            tightest = server
+    if tightest >= 0:
+        return _take(arrays, state, tightest, 0, wanted) == wanted
+    num_chosen = 0
+    for idle in range(most_idle, 0, -1):  # emptiest first, then by index
+        for server in range(len(arrays.rack_of)):
+            if state.num_idle[server] == idle:
+                num_chosen = _take(arrays, state, server, num_chosen, wanted)
+                if num_chosen == wanted:
+                    state.chosen[:wanted].sort()
+                    return True
+    return False
+
+
+@kernel
+def _take(arrays: Arrays, state: State, server: int, num_chosen: int, wanted: int) -> int:
+    """Choose the lowest idle GPUs of a server, as many as are wanted."""
+    for gpu in range(arrays.first_gpu[server], arrays.first_gpu[server + 1]):
+        if num_chosen == wanted:
+            break
+        if state.holder[gpu] == IDLE:
+            state.chosen[num_chosen] = gpu
+            num_chosen += 1
+    return num_chosen

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from ringsched.engine.state import Cluster
-from ringsched.placement.trial import Trial
+from ringsched.engine.arrays import Arrays
+from ringsched.engine.state import IDLE, State
+from ringsched.jit import kernel
 
 
-def first_fit(trial: Trial, cluster: Cluster, job: int) -> list[int] | None:
-    """Return the first eligible GPUs by (server, GPU)."""
-    eligible, wanted = trial.eligible(cluster, job), trial.problem.gpus[job]
-    return eligible[:wanted] if len(eligible) >= wanted else None
+@kernel
+def first_fit(arrays: Arrays, state: State, job: int, limit: int) -> bool:
+    """Choose the first eligible GPUs by (server, GPU)."""
+    wanted, num_chosen = arrays.gpus[job], 0
+    for server in range(len(arrays.rack_of)):
+        if state.num_idle[server] == 0:
+            continue
+        for gpu in range(arrays.first_gpu[server], arrays.first_gpu[server + 1]):
+            if state.holder[gpu] == IDLE and state.load[gpu] <= limit:
+                state.chosen[num_chosen] = gpu
+                num_chosen += 1
+                if num_chosen == wanted:
+                    return True
+    return False

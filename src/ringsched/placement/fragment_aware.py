@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from heapq import nsmallest
+from ringsched.engine.arrays import Arrays
+from ringsched.engine.state import State
+from ringsched.jit import kernel
+from ringsched.placement.scratch import Scratch
+from ringsched.placement.select import least
 
-from ringsched.engine.state import Cluster
-from ringsched.placement.trial import Trial
 
-
-def fragment_aware(trial: Trial, cluster: Cluster, job: int) -> list[int] | None:
-    """Return the eligible GPUs by (U, -busy share of the server, server, GPU).
+@kernel
+def fragment_aware(arrays: Arrays, state: State, scratch: Scratch, job: int, limit: int) -> bool:
+    """Choose the eligible GPUs by (U, -busy share of the server, server, GPU).
 
     Line 4 of the pseudo-code sorts by U alone, which is list scheduling; the text packs into servers
-    that are occupied already, so the busiest server wins a tie.
+    that are occupied already, so the busiest server wins a tie. The idle share orders servers as the
+    busy share does, the other way round; quotients of small integers compare exactly as floats.
     """
-    problem = trial.problem
-    eligible, wanted = trial.eligible(cluster, job), problem.gpus[job]
-    if len(eligible) < wanted:
-        return None
-    # The idle share orders servers as the busy share does, the other way round.
-    idle_share = [idle * weight for idle, weight in zip(cluster.num_idle, trial.per_gpu, strict=True)]
-    return nsmallest(
-        wanted, eligible, key=lambda gpu: (trial.load[gpu], idle_share[problem.server_of[gpu]], gpu)
-    )
+    servers, idle_share = scratch.servers, scratch.idle_share
+    for server in range(len(servers)):
+        idle_share[server] = state.num_idle[server] / max(1, arrays.capacity[server])
+    return least(arrays, state, arrays.gpus[job], limit, servers, idle_share)

@@ -2,30 +2,84 @@
 
 from __future__ import annotations
 
-from heapq import nsmallest
+from ringsched.engine.arrays import Arrays, Integers
+from ringsched.engine.state import LOAD_VERSION, State
+from ringsched.jit import kernel
+from ringsched.placement.scratch import Scratch
+from ringsched.placement.select import least
 
-from ringsched.engine.state import Cluster
-from ringsched.placement.trial import Trial
-
-
-def least_busy_servers(trial: Trial, cluster: Cluster, job: int) -> list[int] | None:
-    """Return the least loaded GPUs of the least busy servers that hold λ_j G_j GPUs together."""
-    servers, wanted = selected_servers(trial, job), trial.problem.gpus[job]
-    eligible = trial.eligible(cluster, job, servers)
-    if len(eligible) < wanted:
-        return None
-    return nsmallest(wanted, eligible, key=trial.load.__getitem__)
+# Places in `selected`.
+_FIRST = 0
+_END = 1
+_JOB = 2
+_LOADS = 3
 
 
-def selected_servers(trial: Trial, job: int) -> list[int]:
-    """Return the shortest prefix of servers by load per GPU that is large enough; all if none is (line 2)."""
-    capacity = trial.problem.network.capacity
-    usable = [server for server in range(trial.problem.num_servers) if capacity[server]]
-    usable.sort(key=lambda server: trial.server_load[server] * trial.per_gpu[server])
-    needed = trial.slack(job) * trial.problem.gpus[job] - 1e-9
+@kernel
+def least_busy_servers(
+    arrays: Arrays, state: State, scratch: Scratch, job: int, limit: int, needed: float
+) -> bool:
+    """Choose the least loaded GPUs of the least busy servers that hold `needed` = λ_j G_j GPUs together."""
+    selected = scratch.selected
+    # The choice depends on loads only, so a job that waits need not choose again.
+    if selected[_JOB] != job or selected[_LOADS] != state.counts[LOAD_VERSION]:
+        selected[_FIRST], selected[_END] = _select(arrays, state, scratch.order, needed)
+        selected[_JOB] = job
+        selected[_LOADS] = state.counts[LOAD_VERSION]
+    servers = scratch.order[selected[_FIRST] : selected[_END]]
+    return least(arrays, state, arrays.gpus[job], limit, servers, scratch.no_tie)
+
+
+@kernel
+def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tuple[int, int]:
+    """Find the shortest large enough prefix of servers by load per GPU (line 2); all if none is.
+
+    A heap of all servers, popped from its top to its end, sorts only as many as are needed. Returns
+    where in `order` they begin and end.
+    """
+    end = 0
+    for server in range(len(arrays.rack_of)):
+        if arrays.capacity[server] > 0:
+            order[end] = server
+            end += 1
+    for place in range(end // 2 - 1, -1, -1):
+        _sink(arrays, state, order, place, end)
+    first = end
     total = 0
-    for count, server in enumerate(usable, start=1):
-        total += capacity[server]
+    while first > 0:
+        first -= 1
+        order[0], order[first] = order[first], order[0]
+        _sink(arrays, state, order, 0, first)
+        total += arrays.capacity[order[first]]
         if total >= needed:
-            return usable[:count]
-    return usable
+            break
+    return first, end
+
+
+@kernel
+def _sink(arrays: Arrays, state: State, order: Integers, place: int, size: int) -> None:
+    """Move the server at `place` down a heap of `size` to where it belongs."""
+    if place >= size:
+        return
+    server = order[place]
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and _is_less_busy(arrays, state, order[child + 1], order[child]):
+            child += 1
+        if not _is_less_busy(arrays, state, order[child], server):
+            break
+        order[place] = order[child]
+        place = child
+    order[place] = server
+
+
+@kernel
+def _is_less_busy(arrays: Arrays, state: State, one: int, other: int) -> bool:
+    """Compare loads per GPU exactly: whole parts first, then what is left, small enough for floats."""
+    load, capacity = state.server_load[one], arrays.capacity[one]
+    their_load, their_capacity = state.server_load[other], arrays.capacity[other]
+    whole, theirs = load // capacity, their_load // their_capacity
+    if whole != theirs:
+        return whole < theirs
+    rest, their_rest = (load % capacity) / capacity, (their_load % their_capacity) / their_capacity
+    return rest < their_rest or (rest == their_rest and one < other)

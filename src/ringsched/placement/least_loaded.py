@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from heapq import nsmallest
+from ringsched.engine.arrays import Arrays
+from ringsched.engine.state import State
+from ringsched.jit import kernel
+from ringsched.placement.scratch import Scratch
+from ringsched.placement.select import least
 
-from ringsched.engine.state import Cluster
-from ringsched.placement.trial import Trial
 
-
-def least_loaded(trial: Trial, cluster: Cluster, job: int) -> list[int] | None:
-    """Return the eligible GPUs with the least load, by (U, server, GPU)."""
-    eligible, wanted = trial.eligible(cluster, job), trial.problem.gpus[job]
-    if len(eligible) < wanted:
-        return None
-    return nsmallest(wanted, eligible, key=trial.load.__getitem__)
+@kernel
+def least_loaded(arrays: Arrays, state: State, scratch: Scratch, job: int, limit: int) -> bool:
+    """Choose the eligible GPUs with the least load, by (U, server, GPU)."""
+    servers = scratch.servers
+    return least(arrays, state, arrays.gpus[job], limit, servers, scratch.no_tie)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from random import Random
+from ringsched.engine.arrays import Arrays, Floats
+from ringsched.engine.state import IDLE, State
+from ringsched.jit import kernel
+from ringsched.placement.scratch import Scratch
 
-from ringsched.engine.state import Cluster
-from ringsched.placement.trial import Rule, Trial
 
+@kernel
+def random_fit(
+    arrays: Arrays, state: State, scratch: Scratch, job: int, limit: int, uniforms: Floats
+) -> bool:
+    """Choose by Fisher-Yates, for the first places only, with the next of the given random numbers.
 
-def random_fit(seed: int) -> Rule:
-    """Return a rule with a generator of its own; one trial, one rule."""
-    generator = Random(seed)
-
-    def rule(trial: Trial, cluster: Cluster, job: int) -> list[int] | None:
-        eligible, wanted = trial.eligible(cluster, job), trial.problem.gpus[job]
-        if len(eligible) < wanted:
-            return None
-        # Fisher-Yates for the first places only, on `random()`, the one stream Python keeps stable.
-        for place in range(wanted):
-            chosen = place + int(generator.random() * (len(eligible) - place))
-            eligible[place], eligible[chosen] = eligible[chosen], eligible[place]
-        return eligible[:wanted]
-
-    return rule
+    Numbers are used up only when the job can be placed.
+    """
+    eligible, wanted, size = scratch.eligible, arrays.gpus[job], 0
+    for gpu in range(len(arrays.server_of)):
+        if state.holder[gpu] == IDLE and state.load[gpu] <= limit:
+            eligible[size] = gpu
+            size += 1
+    if size < wanted:
+        return False
+    for place in range(wanted):
+        drawn = place + int(uniforms[scratch.drawn[0]] * (size - place))
+        scratch.drawn[0] += 1
+        eligible[place], eligible[drawn] = eligible[drawn], eligible[place]
+    state.chosen[:wanted] = eligible[:wanted]
+    state.chosen[:wanted].sort()
+    return True

@@ -1,96 +1,151 @@
-"""What a placement rule sees: the cluster now, and the load charged to each GPU so far."""
+"""One pass over the queue: the whole (θ, κ) trial as a kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from math import lcm
+import math
+from typing import NamedTuple
 
-from ringsched.engine.problem import Problem
-from ringsched.engine.state import IDLE, Cluster
+from ringsched.engine.arrays import Arrays, Floats, Integers
+from ringsched.engine.kernels import advance, next_completion, settle, start
+from ringsched.engine.state import NUM_IDLE, State, reset
+from ringsched.jit import kernel
+from ringsched.placement.best_fit import best_fit
+from ringsched.placement.first_fit import first_fit
+from ringsched.placement.fixed import fixed
+from ringsched.placement.fragment_aware import fragment_aware
+from ringsched.placement.least_busy_servers import least_busy_servers
+from ringsched.placement.least_loaded import least_loaded
+from ringsched.placement.random_fit import random_fit
+from ringsched.placement.scratch import Scratch
 
-CHARGE_UNITS = 10**6  # charges are whole millionths of a slot, or microseconds: sums are exact
+# The placement rules.
+FIRST_FIT = 0
+LEAST_LOADED = 1
+RANDOM_FIT = 2
+BEST_FIT = 3
+KAPPA = 4  # FA-FFP for jobs of up to κ GPUs, LBSGF for larger ones (Alg. 1 lines 10 to 13)
+FIXED = 5
+
+# How a trial ends.
+DONE = 0
+INFEASIBLE = 1  # the head of the queue can never be placed
+TOO_LATE = 2  # the makespan would not be below the deadline
 
 
-class Trial:
-    """One pass over the queue with fixed parameters; loads start at what running jobs have left.
+class Queue(NamedTuple):
+    """What a trial is given besides the cluster."""
 
-    Parameters
-    ----------
-    rule
-        Chooses GPUs for a job, or None to wait.
-    theta
-        θ_u, the most load a GPU may carry, in slots (seconds when continuous); None: no limit.
-    slack
-        Replaces every job's λ_j if given.
+    release: Floats  # of each job
+    arrivals: Integers  # jobs to be placed, by release
+    rank: Integers  # of each job: its place in the queue order
+    job_at: Integers  # of each rank: its job
+    charge: Integers  # of each job
+    needed: Floats  # of each job: λ_j G_j
+    running: Integers  # jobs that run at time 0, on the GPUs in `planned`
+    planned: Integers  # GPUs of each job, where they are given
+    uniforms: Floats  # random numbers, one for each GPU of a job to be placed
+    waiting: Integers  # scratch: a heap of ranks
+
+
+@kernel
+def run_trial(
+    arrays: Arrays,
+    state: State,
+    scratch: Scratch,
+    queue: Queue,
+    rule: int,
+    theta: int,
+    kappa: int,
+    deadline: float,
+) -> int:
+    """Run all jobs to their end, head of the queue first, the head blocking those behind it.
+
+    `theta` is in units of charge. Starts, ends and GPUs are left in the state.
     """
-
-    def __init__(
-        self, problem: Problem, rule: Rule, *, theta: int | None = None, slack: float | None = None
-    ) -> None:
-        self.problem = problem
-        self._rule = rule
-        self._theta = None if theta is None else theta * CHARGE_UNITS
-        self._slack = slack
-        self.charge = charges(problem)
-        self.load = [0] * len(problem.server_of)  # U_g
-        self.server_load = [0] * problem.num_servers
-        self.per_gpu = _per_gpu_weights(problem.network.capacity[: problem.num_servers])
-        for job, gpus in problem.running.items():
-            self._charge(job, gpus)
-
-    def place(self, cluster: Cluster, job: int) -> Sequence[int] | None:
-        """Ask the rule; charge the GPUs it chooses (Alg. 2 line 6, Alg. 3 line 9)."""
-        gpus = self._rule(self, cluster, job)
-        if gpus is not None:
-            self._charge(job, gpus)
-        return gpus
-
-    def _charge(self, job: int, gpus: Iterable[int]) -> None:
-        for gpu in gpus:
-            self.load[gpu] += self.charge[job]
-            self.server_load[self.problem.server_of[gpu]] += self.charge[job]
-
-    def eligible(self, cluster: Cluster, job: int, servers: Iterable[int] | None = None) -> list[int]:
-        """Return the idle, available GPUs that may carry the job's charge, by (server, GPU)."""
-        first, load, holder = self.problem.first_gpu, self.load, cluster.holder
-        most = None if self._theta is None else self._theta - self.charge[job]
-        return [
-            gpu
-            for server in (range(self.problem.num_servers) if servers is None else sorted(servers))
-            if cluster.num_idle[server]
-            for gpu in range(first[server], first[server + 1])
-            if holder[gpu] == IDLE and (most is None or load[gpu] <= most)
-        ]
-
-    def slack(self, job: int) -> float:
-        """Return λ_j."""
-        return self.problem.scenario.jobs[job].server_slack if self._slack is None else self._slack
+    reset(arrays, state)
+    scratch.selected[:] = -1
+    scratch.drawn[0] = 0
+    for job in queue.running:
+        fixed(arrays, state, job, queue.planned)
+        start(arrays, state, job, queue.charge[job])
+    num_arrived = 0
+    num_waiting = 0
+    while True:
+        while num_arrived < len(queue.arrivals):
+            job = queue.arrivals[num_arrived]
+            if queue.release[job] > state.now[0]:
+                break
+            _push(queue.waiting, num_waiting, queue.rank[job])
+            num_arrived += 1
+            num_waiting += 1
+        while num_waiting > 0:
+            job = queue.job_at[queue.waiting[0]]
+            limit = theta - queue.charge[job]
+            if not _place(arrays, state, scratch, queue, rule, job, limit, kappa):
+                break
+            start(arrays, state, job, queue.charge[job])
+            num_waiting -= 1
+            _pop(queue.waiting, num_waiting)
+        settle(arrays, state)
+        time = next_completion(state)
+        if num_arrived < len(queue.arrivals):
+            time = min(time, queue.release[queue.arrivals[num_arrived]])
+        if time == math.inf:
+            return DONE if num_waiting == 0 else INFEASIBLE
+        if time >= deadline:
+            return TOO_LATE
+        advance(arrays, state, time)
 
 
-# A placement rule: GPU numbers for the job, or None to wait for the next completion or arrival.
-Rule = Callable[[Trial, Cluster, int], Sequence[int] | None]
+@kernel
+def _place(
+    arrays: Arrays,
+    state: State,
+    scratch: Scratch,
+    queue: Queue,
+    rule: int,
+    job: int,
+    limit: int,
+    kappa: int,
+) -> bool:
+    if state.counts[NUM_IDLE] < arrays.gpus[job]:
+        return False
+    if rule == KAPPA:
+        if arrays.gpus[job] <= kappa:
+            return fragment_aware(arrays, state, scratch, job, limit)
+        return least_busy_servers(arrays, state, scratch, job, limit, queue.needed[job])
+    if rule == BEST_FIT:
+        return best_fit(arrays, state, job)
+    if rule == FIRST_FIT:
+        return first_fit(arrays, state, job, limit)
+    if rule == LEAST_LOADED:
+        return least_loaded(arrays, state, scratch, job, limit)
+    if rule == RANDOM_FIT:
+        return random_fit(arrays, state, scratch, job, limit, queue.uniforms)
+    return fixed(arrays, state, job, queue.planned)
 
 
-def estimate(problem: Problem, job: int) -> float:
-    """Return ρ̂_j in the clock's units: as stated, or the best case; of a running job what remains."""
-    stated = problem.scenario.jobs[job].estimate_s
-    if stated is None:
-        return problem.best_case[job]
-    return problem.clock.units(stated) * (problem.iterations[job] / problem.scenario.jobs[job].iterations)
+# The waiting jobs: a binary heap of ranks.
 
 
-def charges(problem: Problem) -> list[int]:
-    """Return ρ̂_j / u for each job, rounded half to even.
-
-    u = max(1, max of estimate over best case), the same for every policy (section 5, part 3).
-    """
-    estimates = [estimate(problem, job) for job in range(problem.num_jobs)]
-    ratios = (value / best for value, best in zip(estimates, problem.best_case, strict=True))
-    u = max(1.0, max(ratios, default=1.0))
-    return [round(CHARGE_UNITS * value / u) for value in estimates]
+@kernel
+def _push(heap: Integers, place: int, rank: int) -> None:
+    while place > 0 and heap[(place - 1) // 2] > rank:
+        heap[place] = heap[(place - 1) // 2]
+        place = (place - 1) // 2
+    heap[place] = rank
 
 
-def _per_gpu_weights(capacities: Sequence[int]) -> list[int]:
-    """Return whole numbers in proportion to 1/capacity, so that amounts per GPU compare exactly."""
-    common = lcm(*(capacity for capacity in capacities if capacity))
-    return [common // capacity if capacity else 0 for capacity in capacities]
+@kernel
+def _pop(heap: Integers, size: int) -> None:
+    """Remove the top; `size` is what is left."""
+    rank, place = heap[size], 0
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= rank:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = rank

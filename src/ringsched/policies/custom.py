@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ringsched.engine.problem import Problem
-from ringsched.engine.simulate import simulate
-from ringsched.engine.state import IDLE, Cluster
 from ringsched.errors import InputError, PolicyError
 from ringsched.model import Placement
 from ringsched.model.checks import shown
 from ringsched.policies.orders import priorities
 from ringsched.policies.policy import Policy, Settings
 from ringsched.search.bisection import Candidate
+
+if TYPE_CHECKING:
+    from ringsched.engine.simulate import Cluster
 
 OWN_ORDER = "own"
 
@@ -82,6 +83,8 @@ def policy_of(custom: CustomPolicy) -> Policy:
 
 def solve_custom(custom: CustomPolicy, problem: Problem, settings: Settings) -> Candidate | None:
     """Run the queue with the user's placements, and the user's order unless the caller names one."""
+    from ringsched.engine.simulate import simulate
+
     jobs = [_job_view(problem, job) for job in range(problem.num_jobs)]
     if settings.order == OWN_ORDER:
         priority = [custom.order(job) for job in jobs]  # type: ignore[attr-defined]
@@ -126,8 +129,8 @@ def _cluster_view(problem: Problem, cluster: Cluster) -> ClusterView:
             name=server.name,
             rack=server.rack,
             capacity=server.capacity,
-            idle=tuple(gpu for gpu in range(server.gpus) if cluster.holder[first[at] + gpu] == IDLE),
-            jobs_on_uplink=cluster.contention.num_jobs_on(at),
+            idle=tuple(gpu for gpu in range(server.gpus) if cluster.is_idle(first[at] + gpu)),
+            jobs_on_uplink=cluster.num_jobs_on(at),
         )
         for at, server in enumerate(problem.scenario.cluster.servers)
     )
@@ -148,7 +151,7 @@ def _checked(policy: object, problem: Problem, cluster: Cluster, job: int, answe
             raise PolicyError(f"{who}: there is no server {name!r}")
         first, end = problem.first_gpu[index[name]], problem.first_gpu[index[name] + 1]
         for gpu in held:
-            if not 0 <= gpu < end - first or cluster.holder[first + gpu] != IDLE or first + gpu in gpus:
+            if not 0 <= gpu < end - first or not cluster.is_idle(first + gpu) or first + gpu in gpus:
                 raise PolicyError(f"{who}: GPU {gpu} of server {name!r} is not idle, or named twice")
             gpus.append(first + gpu)
     if len(gpus) != problem.gpus[job]:

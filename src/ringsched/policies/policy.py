@@ -6,9 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ringsched.engine.problem import Problem
-from ringsched.engine.simulate import Run, simulate
-from ringsched.placement.trial import Rule, Trial
-from ringsched.policies.orders import priorities
 from ringsched.search.bisection import Candidate
 
 
@@ -38,18 +35,3 @@ class Policy:
     options: frozenset[str]  # of kappa, theta, slack, seed: those that mean something here
     summary: str
     solve: Solve
-
-
-def run_trial(
-    problem: Problem,
-    settings: Settings,
-    rule: Rule,
-    *,
-    theta: int | None = None,
-    deadline: float = float("inf"),
-) -> Run | None:
-    """Run the queue once with one rule and one θ."""
-    trial = Trial(problem, rule, theta=theta, slack=settings.slack)
-    run = simulate(problem, priorities(problem, settings.order), trial.place, deadline=deadline)
-    settings.on_trial()
-    return run

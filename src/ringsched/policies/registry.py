@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from ringsched.errors import UnknownName
-from ringsched.placement.first_fit import first_fit
-from ringsched.placement.least_loaded import least_loaded
 from ringsched.policies.policy import Policy
-from ringsched.policies.single_rule import bisecting, solve_best_fit, solve_random
+from ringsched.policies.single_rule import (
+    solve_best_fit,
+    solve_first_fit,
+    solve_list_scheduling,
+    solve_random,
+)
 from ringsched.policies.sjf_bco import solve_sjf_bco
 
 DEFAULT_POLICY = "longest-first"
@@ -28,7 +31,7 @@ POLICIES: tuple[Policy, ...] = (
         search="theta by bisection",
         options=frozenset({"theta"}),
         summary="packs from the first server on",
-        solve=bisecting(first_fit),
+        solve=solve_first_fit,
     ),
     Policy(
         name="list-scheduling",
@@ -37,7 +40,7 @@ POLICIES: tuple[Policy, ...] = (
         search="theta by bisection",
         options=frozenset({"theta"}),
         summary="balances GPUs, spreads jobs widely",
-        solve=bisecting(least_loaded),
+        solve=solve_list_scheduling,
     ),
     Policy(
         name="random",

@@ -1,47 +1,68 @@
-"""Policies with one placement rule: first-fit, list-scheduling, random, longest-first."""
+"""Policies with one placement rule: first-fit, list-scheduling, random, longest-first.
+
+The kernels are imported where they are used, so that nobody waits for numba who does not plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ringsched.engine.problem import Problem
-from ringsched.placement.best_fit import best_fit
-from ringsched.placement.random_fit import random_fit
-from ringsched.placement.trial import Rule
-from ringsched.policies.policy import Settings, Solve, run_trial
-from ringsched.search.bisection import Candidate, bisect_theta
+from ringsched.policies.orders import priorities
+from ringsched.policies.policy import Settings
+from ringsched.search.bisection import Attempt, Candidate, bisect_theta
 
 
-def bisecting(rule: Rule) -> Solve:
-    """Return a policy that bisects θ for `rule`, as section 7 says of FF and LS."""
+def solve_first_fit(problem: Problem, settings: Settings) -> Candidate | None:
+    """Bisect θ for the first GPUs that fit, as section 7 says of FF."""
+    from ringsched.placement.trial import FIRST_FIT
 
-    def solve(problem: Problem, settings: Settings) -> Candidate | None:
-        def attempt(theta: int, limit: float) -> Candidate | None:
-            run = run_trial(problem, settings, rule, theta=theta, deadline=limit)
-            return None if run is None else Candidate(run, {"theta": theta})
-
-        return search_theta(problem, settings, attempt)
-
-    return solve
+    return _bisect(problem, settings, FIRST_FIT)
 
 
-def search_theta(
-    problem: Problem, settings: Settings, attempt: Callable[[int, float], Candidate | None]
-) -> Candidate | None:
+def solve_list_scheduling(problem: Problem, settings: Settings) -> Candidate | None:
+    """Bisect θ for the least loaded GPUs, as section 7 says of LS."""
+    from ringsched.placement.trial import LEAST_LOADED
+
+    return _bisect(problem, settings, LEAST_LOADED)
+
+
+def solve_random(problem: Problem, settings: Settings) -> Candidate | None:
+    """Take random GPUs whose load stays within θ = T, as section 7 says of RAND."""
+    from ringsched.placement.trial import RANDOM_FIT
+
+    return _once(problem, settings, RANDOM_FIT, problem.horizon if settings.theta is None else settings.theta)
+
+
+def solve_best_fit(problem: Problem, settings: Settings) -> Candidate | None:
+    """Take the tightest fit; nothing to search for, and always feasible."""
+    from ringsched.placement.trial import BEST_FIT
+
+    return _once(problem, settings, BEST_FIT, None)
+
+
+def search_theta(problem: Problem, settings: Settings, attempt: Attempt) -> Candidate | None:
     """Bisect θ, or try the one the caller fixed; the makespan must be below T either way."""
     if settings.theta is not None:
         return attempt(settings.theta, problem.horizon)
     return bisect_theta(problem.horizon, attempt)
 
 
-def solve_random(problem: Problem, settings: Settings) -> Candidate | None:
-    """Take random GPUs whose load stays within θ = T, as section 7 says of RAND."""
-    theta = problem.horizon if settings.theta is None else settings.theta
-    run = run_trial(problem, settings, random_fit(settings.seed), theta=theta)
-    return None if run is None else Candidate(run, {})
+def _bisect(problem: Problem, settings: Settings, rule: int) -> Candidate | None:
+    from ringsched.placement.runner import Runner
+
+    runner = Runner(problem, priorities(problem, settings.order))
+
+    def attempt(theta: int, limit: float) -> Candidate | None:
+        makespan = runner.run(rule, theta=theta, deadline=limit)
+        settings.on_trial()
+        return None if makespan is None else Candidate(runner.last(), {"theta": theta})
+
+    return search_theta(problem, settings, attempt)
 
 
-def solve_best_fit(problem: Problem, settings: Settings) -> Candidate | None:
-    """Take the tightest fit; nothing to search for, and always feasible."""
-    run = run_trial(problem, settings, best_fit)
-    return None if run is None else Candidate(run, {})
+def _once(problem: Problem, settings: Settings, rule: int, theta: int | None) -> Candidate | None:
+    from ringsched.placement.runner import Runner
+
+    runner = Runner(problem, priorities(problem, settings.order), seed=settings.seed)
+    makespan = runner.run(rule, theta=theta)
+    settings.on_trial()
+    return None if makespan is None else Candidate(runner.last(), {})

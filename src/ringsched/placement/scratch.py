@@ -1,0 +1,35 @@
+"""Room for the placement rules to work in, beside the state of the engine."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ringsched.engine.arrays import Arrays, Floats, Integers
+
+
+class Scratch(NamedTuple):
+    """Preallocated; what stands in it has a meaning only to the rule that wrote it."""
+
+    servers: Integers  # all servers, in order
+    no_tie: Floats  # zero for each server
+    idle_share: Floats  # of each server
+    order: Integers  # servers, as far as LBSGF sorted them
+    selected: Integers  # which of them it took, for which job, at which version of the loads
+    eligible: Integers  # GPUs
+    drawn: Integers  # how many random numbers were used
+
+
+def new_scratch(arrays: Arrays) -> Scratch:
+    """Return room for a cluster."""
+    num_servers, num_gpus = len(arrays.rack_of), len(arrays.server_of)
+    return Scratch(
+        servers=np.arange(num_servers),
+        no_tie=np.zeros(num_servers),
+        idle_share=np.zeros(num_servers),
+        order=np.arange(num_servers),
+        selected=np.full(4, -1, dtype=np.int64),
+        eligible=np.zeros(num_gpus, dtype=np.int64),
+        drawn=np.zeros(1, dtype=np.int64),
+    )

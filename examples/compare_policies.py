@@ -13,7 +13,10 @@ import ringsched
 
 
 def main(path: str) -> None:
-    scenario = ringsched.load_scenario(path)
+    try:
+        scenario = ringsched.load_scenario(path)
+    except ringsched.InputError as error:
+        sys.exit(str(error))
     table = Table(box=None, pad_edge=False)
     for column in ("policy", "makespan", "mean completion", "gap"):
         table.add_column(column, justify="left" if column == "policy" else "right")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ringsched.bounds.lower_bound import lower_bounds as _lower_bounds
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.run import Run, outcome_of
-from ringsched.errors import Infeasible, InputError
+from ringsched.errors import Infeasible, InputError, UnknownName
 from ringsched.model import Bound, Outcome, Plan, PlannedJob, Scenario
-from ringsched.model.checks import integer, number
+from ringsched.model.checks import instance, integer, number
 from ringsched.policies.custom import CustomPolicy, policy_of
 from ringsched.policies.orders import ORDERS, order_named
 from ringsched.policies.policy import Policy, Settings
@@ -71,7 +71,7 @@ def plan(
         if getattr(settings, option) is not None and option not in chosen.options:
             takers = ", ".join(other.name for other in POLICIES if option in other.options)
             raise InputError(f"means nothing to policy {chosen.name!r}, only to {takers}", field=option)
-    problem = problem_of(scenario)
+    problem = problem_of(instance(scenario, "scenario", Scenario))
     candidate = chosen.solve(problem, settings) if scenario.jobs else Candidate(Run((), (), ()), {})
     if candidate is None:
         raise _infeasible(problem, chosen, settings)
@@ -81,23 +81,42 @@ def plan(
 def replay(scenario: Scenario, plan: Plan) -> Outcome:
     """Return what happens when the jobs start where and when `plan` says.
 
-    Only starts and placements are read; whether they are allowed is for `verify` to say.
+    Only starts and placements are read; whether they are allowed is for `verify` to say. A job whose
+    GPUs are still held at its start waits for them.
     """
     from ringsched.placement.runner import replay as replay_run
 
-    problem = problem_of(scenario)
+    problem = problem_of(instance(scenario, "scenario", Scenario))
     by_name = {job.name: job for job in plan.jobs}
     if set(by_name) != {job.name for job in scenario.jobs} or len(by_name) != len(plan.jobs):
         raise InputError("the plan's jobs are not those of the scenario")
     planned = [by_name[job.name] for job in scenario.jobs]
+    _check_placements(scenario, planned)
     starts = [problem.clock.instant(job.start_s) for job in planned]
     gpus = [problem.numbered(job.gpus) for job in planned]
     return outcome_of(problem, replay_run(problem, starts, gpus))
 
 
+def _check_placements(scenario: Scenario, planned: Sequence[PlannedJob]) -> None:
+    """Raise if a job is not on as many existing GPUs as it needs: nothing could be replayed."""
+    sizes = {server.name: server.gpus for server in scenario.cluster.servers}
+    for job, entry in zip(scenario.jobs, planned, strict=True):
+        place = f"job {job.name!r}"
+        for server, held in entry.gpus.items():
+            if server not in sizes:
+                raise UnknownName("server", server, sizes, field="gpus", place=place)
+            if any(not 0 <= gpu < sizes[server] for gpu in held):
+                raise InputError(
+                    f"names a GPU that server {server!r} does not have", field="gpus", place=place
+                )
+        num_gpus = sum(len(set(held)) for held in entry.gpus.values())
+        if num_gpus != job.gpus:
+            raise InputError(f"names {num_gpus} GPUs, the job needs {job.gpus}", field="gpus", place=place)
+
+
 def lower_bounds(scenario: Scenario) -> tuple[Bound, ...]:
     """Return the lower bounds on the makespan of `scenario`, the largest first."""
-    return _lower_bounds(problem_of(scenario))
+    return _lower_bounds(problem_of(instance(scenario, "scenario", Scenario)))
 
 
 def list_policies() -> tuple[Policy, ...]:
@@ -145,15 +164,16 @@ def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Sett
 def _infeasible(problem: Problem, policy: Policy, settings: Settings) -> Infeasible:
     bound_s = _lower_bounds(problem)[0].value_s
     horizon_s = problem.scenario.time.horizon_s
-    if "theta" not in policy.options:
-        why = "a job was never placed"
-    else:
-        limits = [
-            "" if horizon_s is None else f"within the horizon of {horizon_s:g} s",
-            "" if settings.theta is None else f"with theta = {settings.theta}",
-        ]
-        why = " ".join(limit for limit in limits if limit)
+    limits = [
+        "" if horizon_s is None else f"within the horizon of {horizon_s:g} s",
+        "" if settings.theta is None else f"with theta = {settings.theta}",
+    ]
+    why = " and ".join(limit for limit in limits if limit) if "theta" in policy.options else ""
+    missed = (
+        f"{why}: policy {policy.name!r} finds no such plan"
+        if why
+        else f"under policy {policy.name!r}: it never places a job"
+    )
     return Infeasible(
-        f"infeasible under policy {policy.name!r}: {why}; no plan can end before {bound_s:g} s",
-        lower_bound_s=bound_s,
+        f"infeasible {missed}; no plan at all can end before {bound_s:g} s", lower_bound_s=bound_s
     )

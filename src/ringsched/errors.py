@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from difflib import get_close_matches
+from typing import Any
 
 
 class RingschedError(Exception):
     """Base of all errors of this package."""
 
     exit_code = 2
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy without calling a constructor, whose arguments differ from class to class."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[RingschedError], arguments: tuple[Any, ...], state: dict[str, Any]
+) -> RingschedError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
 
 
 class InputError(RingschedError):
@@ -32,7 +46,9 @@ class InputError(RingschedError):
 
     def located(self, *, place: str | None = None, file: str | None = None) -> InputError:
         """Return the same error with its place and file filled in by someone who knows them better."""
-        return InputError(self.problem, field=self.field, place=place or self.place, file=file or self.file)
+        error = copy(self)
+        error.place, error.file = place or self.place, file or self.file
+        return error
 
     def __str__(self) -> str:
         sentence = f"{self.field} {self.problem}" if self.field else self.problem
@@ -95,5 +111,6 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
     >>> did_you_mean("gpu", ["gpus", "iterations"])
     " (did you mean 'gpus'?)"
     """
-    near = get_close_matches(name, list(choices), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    by_lower = {choice.lower(): choice for choice in choices}
+    near = get_close_matches(name.lower(), list(by_lower), n=1)
+    return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""

@@ -90,9 +90,7 @@ def test_infeasible_horizon(tmp_path: Path, policy: str) -> None:
     bound_s = plan_of(write_json(tmp_path, FULL, "open.json"))["lower_bound_s"]
     result = run("plan", scenario, "--policy", policy, "-o", output)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(
-        f"ringsched: infeasible under policy '{policy}': within the horizon of 2 s"
-    )
+    assert result.stderr.startswith(f"ringsched: infeasible within the horizon of 2 s: policy '{policy}'")
     assert result.stderr.endswith(f"no plan can end before {bound_s:g} s\n")
     assert output.read_bytes() == OLD_BYTES
     answer = json.loads(run("plan", scenario, "--policy", policy, "--json").stdout)

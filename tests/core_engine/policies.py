@@ -64,7 +64,8 @@ def solve_random(problem: Problem, settings: Settings) -> Candidate | None:
     """Take random GPUs whose load stays within θ = T, as section 7 says of RAND."""
     theta = problem.horizon if settings.theta is None else settings.theta
     run = run_trial(problem, settings, random_fit(settings.seed), theta=theta)
-    return None if run is None else Candidate(run, {})
+    params = {} if settings.theta is None else {"theta": settings.theta}
+    return None if run is None else Candidate(run, params)
 
 
 def solve_best_fit(problem: Problem, settings: Settings) -> Candidate | None:

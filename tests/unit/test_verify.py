@@ -12,7 +12,7 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 from ringsched.errors import InputError
-from ringsched.model import Placement, Plan, PlannedJob, Scenario, Server
+from ringsched.model import Bound, Placement, Plan, PlannedJob, Scenario, Server
 from ringsched.verify import Verdict, Violation, verify
 
 Gpus = Mapping[str, Sequence[int]]
@@ -324,6 +324,8 @@ MUTATIONS: list[tuple[str, Callable[[Plan], Plan], str]] = [
     ("mean-completion", with_plan(mean_completion_s=4), "mean_completion_s is 4 in the plan, but 3.5"),
     ("lower-bound", with_plan(lower_bound_s=6), "lower_bound_s is 6 in the plan, but 5 recomputed"),
     ("gap", with_plan(gap=1), "gap is 1 in the plan, but 1.2 recomputed"),
+    ("bounds", with_plan(bounds=(Bound(name="area", value_s=9),)), "bound 'area' is 9 in the plan, but"),
+    ("bounds", with_plan(bounds=(Bound(name="luck", value_s=1),)), "there is no bound 'luck' here, only"),
     ("ring-gpus", with_job("wide", ring=WIDE_RING[:3]), "a ring that lacks GPU 1 of server 's1'"),
     ("ring-gpus", with_job("wide", ring=(*WIDE_RING, ("s1", 1))), "repeats GPU 1 of server 's1'"),
     ("ring-gpus", with_job("wide", ring=(*WIDE_RING, ("s1", 2))), "names the foreign GPU 2 of server 's1'"),
@@ -360,7 +362,7 @@ def test_every_constraint_has_a_mutation() -> None:
         *("scenario-digest", "job-missing", "job-unknown", "job-duplicate", "job-order"),
         *("gang-size", "server-unknown", "gpu-unknown", "gpu-unavailable", "gpu-overlap"),
         *("running-place", "running-start", "start-before-submit", "start-grid", "finish"),
-        *("makespan", "mean-completion", "lower-bound", "gap", "ring-gpus", "ring-order"),
+        *("makespan", "mean-completion", "lower-bound", "bounds", "gap", "ring-gpus", "ring-order"),
     }
 
 

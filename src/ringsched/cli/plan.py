@@ -11,7 +11,7 @@ from ringsched.cli.progress import TrialProgress
 from ringsched.errors import Infeasible, InputError
 from ringsched.io.files import check_writable
 from ringsched.io.plan_file import plan_to_json, save_plan
-from ringsched.io.scenario_file import input_files, load_scenario
+from ringsched.io.scenario_file import input_files, load_scenario, locate
 
 
 @click.command("plan")
@@ -48,6 +48,8 @@ def plan_command(
     Prints the plan with its makespan, a lower bound that no plan can beat, and the gap between them.
     """
     if output is not None:
+        if output == Path("-"):
+            raise InputError("names no file; --json prints the plan", field="-o -")
         check_writable(output)
     scenario = load_scenario(scenario_file)
     if output is not None and output.exists():
@@ -66,7 +68,7 @@ def plan_command(
             )
     except InputError as error:
         # What concerns a job stands in the scenario; what does not was given as an option.
-        raise error.located(file=str(scenario_file)) if error.place else _option_error(error) from None
+        raise locate(error, scenario_file) if error.place else _option_error(error) from None
     except Infeasible as error:
         if as_json:
             click.echo(_infeasible_json(error))

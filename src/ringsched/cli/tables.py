@@ -26,11 +26,16 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
         f"{_count(len(plan.jobs), 'job')} on {_count(servers, 'server')} with {_count(capacity, 'GPU')}, "
         f"policy {plan.policy} ({', '.join(_choices(plan))})"
     ]
+    # Someone who watches sees a screenful; a file or the next command in a pipe gets all.
+    num_rows = min(len(plan.jobs), MOST_ROWS) if sys.stdout.isatty() else len(plan.jobs)
     if plan.jobs:
-        parts.append(_job_table(plan))
-    if len(plan.jobs) > MOST_ROWS:
-        parts.append(f"... and {len(plan.jobs) - MOST_ROWS} more jobs; --json or -o give all of them")
+        parts.append(_job_table(plan, num_rows))
+    if num_rows < len(plan.jobs):
+        parts.append(f"... and {len(plan.jobs) - num_rows} more jobs; --json or -o give all of them")
     parts.append(_summary(plan))
+    horizon_s = scenario.time.horizon_s
+    if horizon_s is not None and plan.makespan_s >= horizon_s:
+        parts.append(f"ends after the horizon of {seconds(horizon_s)}, which this policy does not observe")
     if output is not None:
         parts.append(f"plan written to {output}")
     _show(parts)
@@ -83,13 +88,13 @@ def placed(placement: Placement) -> str:
     return " ".join(f"{server}:{_ranges(held)}" for server, held in placement.items())
 
 
-def _job_table(plan: Plan) -> Table:
+def _job_table(plan: Plan, num_rows: int) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("job", overflow="fold")
-    for column in ("GPUs", "start", "finish"):
+    for column in ("GPUs", "start s", "finish s"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("servers:GPUs", overflow="fold")
-    for job in plan.jobs[:MOST_ROWS]:
+    for job in plan.jobs[:num_rows]:
         times = (_figure(job.start_s), _figure(job.finish_s))
         table.add_row(job.name, str(job.gpus.num_gpus), *times, placed(job.gpus))
     return table
@@ -104,16 +109,21 @@ def _summary(plan: Plan) -> Table:
     table.add_row("mean completion", seconds(plan.mean_completion_s), "")
     why = _reason(plan.bounds[0]) if plan.bounds else ""
     table.add_row("lower bound", seconds(plan.lower_bound_s), why)
-    excess = (plan.gap - 1) * 100
-    table.add_row(
-        "gap", f"{plan.gap:.3f}", f"at most {excess:.1f} % above the best possible" if excess else "optimal"
-    )
+    table.add_row("gap", f"{plan.gap:.3f}", _quality(plan.gap))
     return table
 
 
+def _quality(gap: float) -> str:
+    excess = (gap - 1) * 100
+    if excess <= 1e-7:  # rounding, in continuous time
+        return "optimal"
+    return f"at most {excess:.1f} % above the best possible" if excess >= 0.1 else "optimal within 0.1 %"
+
+
 def _choices(plan: Plan) -> list[str]:
-    chosen = [plan.order, *(f"{name} {value}" for name, value in plan.params.items())]
-    return chosen if plan.slack is None else [*chosen, f"slack {plan.slack:g}"]
+    chosen = [f"order {plan.order}", *(f"{name} {value}" for name, value in plan.params.items())]
+    chosen += [] if plan.slack is None else [f"slack {plan.slack:g}"]
+    return [*chosen, f"seed {plan.seed}"] if plan.seed else chosen
 
 
 def _reason(bound: Bound) -> str:

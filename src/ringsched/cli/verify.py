@@ -10,7 +10,7 @@ import click
 
 from ringsched.errors import InputError
 from ringsched.io.plan_file import load_plan
-from ringsched.io.scenario_file import load_scenario
+from ringsched.io.scenario_file import load_scenario, locate
 from ringsched.verify import verify
 
 
@@ -29,7 +29,7 @@ def verify_command(ctx: click.Context, scenario_file: Path, plan_file: Path, as_
     try:
         verdict = verify(scenario, plan)
     except InputError as error:
-        raise error.located(file=str(scenario_file)) from None
+        raise locate(error, scenario_file) from None
     if as_json:
         violations = [asdict(violation) for violation in verdict.violations]
         click.echo(json.dumps({"valid": verdict.valid, "violations": violations}, indent=1))

@@ -61,9 +61,9 @@ def table(value: object, place: str) -> dict[str, Any]:
 
 def array(value: object, place: str) -> list[Any]:
     """Return `value` if it is an array."""
-    if not isinstance(value, list):
+    if not isinstance(value, list | tuple):
         raise InputError(f"must be an array, not {shown(value)}", field=place)
-    return value
+    return list(value)
 
 
 def check_keys(

@@ -48,6 +48,13 @@ def jobs_from_csv(path: Path) -> tuple[Job, ...]:
         raise error.located(file=str(path)) from None
 
 
+def lines_of_jobs(path: Path) -> list[int]:
+    """Return the line on which each job of a CSV file ends."""
+    rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    next(rows, None)
+    return [rows.line_num for row in rows if any(cell.strip() for cell in row)]
+
+
 def job_from_fields(given: Mapping[str, Any], place: str) -> Job:
     """Return a job; a model fills in what the job does not state itself."""
     if isinstance(name := given.get("name"), str) and name.isprintable():
@@ -68,6 +75,8 @@ def _known(model: object, place: str) -> dict[str, Any]:
 
 
 def _check_header(header: list[str]) -> None:
+    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
+        raise InputError("has one column; separate the cells by commas", place="line 1")
     columns = dict.fromkeys(header, "")
     check_keys(columns, (*JOB_KEYS, "model"), ("name", "gpus", "iterations"), "line 1")
     for name in header:

@@ -62,8 +62,12 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
 
 def plan_from_dict(content: Mapping[str, Any]) -> Plan:
     """Return the plan written as nested dicts; its form is checked, not whether it is right."""
-    if content.get("format") != FORMAT:
-        raise InputError(f'must be "{FORMAT}", not {shown(content.get("format"))}', field="format")
+    if "format" not in content:
+        raise InputError(
+            "is a scenario, not a plan" if "cluster" in content else "format is missing: not a plan"
+        )
+    if content["format"] != FORMAT:
+        raise InputError(f'must be "{FORMAT}", not {shown(content["format"])}', field="format")
     check_keys(content, (*REQUIRED_KEYS, *OPTIONAL_KEYS), REQUIRED_KEYS, None)
     fields = {key: value for key, value in content.items() if key != "format"}
     fields["params"] = table(content["params"], "params")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 from ringsched.errors import InputError
 from ringsched.io.decode import array, build, check_keys, parse, table
-from ringsched.io.jobs import jobs_from_csv, jobs_from_tables
+from ringsched.io.jobs import jobs_from_csv, jobs_from_tables, lines_of_jobs
 from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
 from ringsched.model.checks import MAX_GPUS, integer, text, unique
 
@@ -30,7 +31,19 @@ def load_scenario(path: str | os.PathLike[str]) -> Scenario:
     try:
         return scenario_from_dict(parse(path), folder=path.parent)
     except InputError as error:
-        raise error if error.file else error.located(file=str(path)) from None
+        raise locate(error, path) from None
+
+
+def locate(error: InputError, path: Path) -> InputError:
+    """Return the error with the file it is about: the scenario, or the line of its jobs_file."""
+    if error.file:
+        return error
+    job = re.match(r"jobs\[(\d+)\]", error.place or "")
+    jobs_file = input_files(path).get("jobs_file") if job else None
+    if job is None or jobs_file is None:
+        return error.located(file=str(path))
+    line = lines_of_jobs(jobs_file)[int(job[1])]
+    return error.located(file=str(jobs_file), place=f"line {line}{(error.place or '')[job.end() :]}")
 
 
 def input_files(path: Path) -> dict[str, Path]:
@@ -43,6 +56,8 @@ def input_files(path: Path) -> dict[str, Path]:
 
 def scenario_from_dict(content: Mapping[str, Any], *, folder: Path | None = None) -> Scenario:
     """Return the scenario written as nested dicts; `jobs_file` is looked for in `folder`."""
+    if str(content.get("format", "")).startswith("ringsched-plan"):
+        raise InputError("is a plan, not a scenario")
     known = ("name", "time", "cluster", "contention", "jobs", "jobs_file")
     check_keys(content, known, ("cluster",), None)
     return build(

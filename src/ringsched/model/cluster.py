@@ -110,8 +110,14 @@ class Cluster(Replaceable):
     racks: tuple[Rack, ...] = ()
 
     def __post_init__(self) -> None:
-        servers = tuple(instance(server, f"servers[{at}]", Server) for at, server in enumerate(self.servers))
-        racks = tuple(instance(rack, f"racks[{at}]", Rack) for at, rack in enumerate(self.racks))
+        servers = tuple(
+            instance(server, f"servers[{at}]", Server)
+            for at, server in enumerate(sequence(self.servers, "servers", "servers"))
+        )
+        racks = tuple(
+            instance(rack, f"racks[{at}]", Rack)
+            for at, rack in enumerate(sequence(self.racks, "racks", "racks"))
+        )
         settle(self, servers=servers, racks=_in_order_of_use(racks, servers))
         for field in ("inter_server_gbps", "intra_server_gbps", "reduce_gbps"):
             settle(self, **{field: number(getattr(self, field), field, above=0)})

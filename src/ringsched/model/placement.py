@@ -46,9 +46,7 @@ class Placement(Mapping[str, tuple[int, ...]]):
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Placement):
-            return self._gpus == other._gpus
-        return NotImplemented
+        return self._gpus == dict(other) if isinstance(other, Mapping) else NotImplemented
 
     def __repr__(self) -> str:
         return f"Placement({self._gpus!r})"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringsched.errors import InputError, UnknownName
-from ringsched.model.checks import MAX_INTEGER, Replaceable, instance, settle, text, unique
+from ringsched.model.checks import MAX_INTEGER, Replaceable, instance, sequence, settle, text, unique
 from ringsched.model.cluster import Cluster
 from ringsched.model.contention import Contention
 from ringsched.model.job import Job
@@ -29,7 +29,10 @@ class Scenario(Replaceable):
         settle(
             self,
             cluster=instance(self.cluster, "cluster", Cluster),
-            jobs=tuple(instance(job, f"jobs[{at}]", Job) for at, job in enumerate(self.jobs)),
+            jobs=tuple(
+                instance(job, f"jobs[{at}]", Job)
+                for at, job in enumerate(sequence(self.jobs, "jobs", "jobs"))
+            ),
             contention=instance(self.contention, "contention", Contention),
             time=instance(self.time, "time", Time),
         )

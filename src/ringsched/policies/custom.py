@@ -55,7 +55,9 @@ class ServerView:
     rack: str | None
     capacity: int  # available GPUs
     idle: tuple[int, ...]
+    uplink_gbps: float
     jobs_on_uplink: int  # running jobs whose rings cross its uplink
+    jobs_on_rack_uplink: int  # the same for its rack; 0 without a rack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,8 @@ class ClusterView:
 
 def policy_of(custom: CustomPolicy) -> Policy:
     """Return the user's object as an entry like those of the table."""
+    if isinstance(custom, type):
+        raise InputError(f"is the class {custom.__name__}; pass an object of it", field="policy")
     if not callable(getattr(custom, "place", None)):
         raise InputError("must be the name of a policy or an object with a method place", field="policy")
     return Policy(
@@ -130,7 +134,11 @@ def _cluster_view(problem: Problem, cluster: Cluster) -> ClusterView:
             rack=server.rack,
             capacity=server.capacity,
             idle=tuple(gpu for gpu in range(server.gpus) if cluster.is_idle(first[at] + gpu)),
+            uplink_gbps=problem.network.uplink_gbps[at],
             jobs_on_uplink=cluster.num_jobs_on(at),
+            jobs_on_rack_uplink=0
+            if server.rack is None
+            else cluster.num_jobs_on(problem.network.rack_of[at]),
         )
         for at, server in enumerate(problem.scenario.cluster.servers)
     )

@@ -29,7 +29,7 @@ def solve_random(problem: Problem, settings: Settings) -> Candidate | None:
     """Take random GPUs whose load stays within θ = T, as section 7 says of RAND."""
     from ringsched.placement.trial import RANDOM_FIT
 
-    return _once(problem, settings, RANDOM_FIT, problem.horizon if settings.theta is None else settings.theta)
+    return _once(problem, settings, RANDOM_FIT, settings.theta or problem.horizon)
 
 
 def solve_best_fit(problem: Problem, settings: Settings) -> Candidate | None:
@@ -65,4 +65,5 @@ def _once(problem: Problem, settings: Settings, rule: int, theta: int | None) ->
     runner = Runner(problem, priorities(problem, settings.order), seed=settings.seed)
     makespan = runner.run(rule, theta=theta)
     settings.on_trial()
-    return None if makespan is None else Candidate(runner.last(), {})
+    params = {} if settings.theta is None else {"theta": settings.theta}
+    return None if makespan is None else Candidate(runner.last(), params)

@@ -28,10 +28,10 @@ def refuse_endless_jobs(scenario: Scenario, network: Network, clock: Clock) -> N
             )
 
 
-def core_bound(scenario: Scenario, network: Network, clock: Clock) -> float:
-    """Return the instant before which no plan can have finished all jobs."""
+def core_bounds(scenario: Scenario, network: Network, clock: Clock) -> dict[str, float]:
+    """Return, by name, the instants before which no plan can have finished all jobs."""
     capacity = scenario.cluster.capacity
-    bound: float = 0
+    bounds: dict[str, float] = {}
     area: float = 0  # GPU-instants of the jobs released at or after r
     in_turn: float = 0  # durations of those of them that need more than half the cluster, one after another
     releases = [(_release(job, clock), at) for at, job in enumerate(scenario.jobs)]
@@ -40,8 +40,10 @@ def core_bound(scenario: Scenario, network: Network, clock: Clock) -> float:
         best = _best_case(job, network, clock)
         area += job.gpus * best
         in_turn += best if 2 * job.gpus > capacity else 0
-        bound = max(bound, release + best, release + clock.spread(area, capacity), release + in_turn)
-    return bound
+        ends = {"longest-job": release + best, "area": release + clock.spread(area, capacity)}
+        ends |= {"large-jobs": release + in_turn} if in_turn else {}
+        bounds |= {name: max(bounds.get(name, 0), end) for name, end in ends.items()}
+    return bounds
 
 
 def _release(job: Job, clock: Clock) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ringsched.model import Plan, PlannedJob, Scenario
-from ringsched.verify.bound import core_bound, refuse_endless_jobs
+from ringsched.verify.bound import core_bounds, refuse_endless_jobs
 from ringsched.verify.checks import (
     check_gang,
     check_location,
@@ -152,7 +152,9 @@ def _finish_violation(planned: PlannedJob, problem: str) -> Violation:
 def _check_totals(
     scenario: Scenario, plan: Plan, finishes: Sequence[float] | None, network: Network, clock: Clock
 ) -> Iterator[Violation]:
-    bound_s = clock.seconds(core_bound(scenario, network, clock))
+    bounds_s = {name: clock.seconds(bound) for name, bound in core_bounds(scenario, network, clock).items()}
+    yield from _check_bounds(plan, bounds_s, clock)
+    bound_s = max(bounds_s.values(), default=0.0)
     expected = {"lower_bound_s": bound_s}
     if finishes is not None:
         finishes_s = [clock.seconds(finish) for finish in finishes]
@@ -168,6 +170,18 @@ def _check_totals(
         if not clock.agree(stated, value):
             message = f"{field} is {shown(stated)} in the plan, but {shown(value)} recomputed"
             yield Violation(constraint=field.removesuffix("_s").replace("_", "-"), message=message)
+
+
+def _check_bounds(plan: Plan, bounds_s: Mapping[str, float], clock: Clock) -> Iterator[Violation]:
+    """A plan need not list the bounds, but what it lists must be right."""
+    for bound in plan.bounds:
+        expected = bounds_s.get(bound.name)
+        if expected is None:
+            message = f"there is no bound {bound.name!r} here, only {', '.join(bounds_s) or 'none at all'}"
+            yield Violation(constraint="bounds", message=message)
+        elif not clock.agree(bound.value_s, expected):
+            values = f"{shown(bound.value_s)} in the plan, but {shown(expected)} recomputed"
+            yield Violation(constraint="bounds", message=f"bound {bound.name!r} is {values}")
 
 
 def _mean_completion_s(scenario: Scenario, plan: Plan, finishes_s: Sequence[float]) -> float:

@@ -91,7 +91,7 @@ def test_infeasible_horizon(tmp_path: Path, policy: str) -> None:
     result = run("plan", scenario, "--policy", policy, "-o", output)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"ringsched: infeasible within the horizon of 2 s: policy '{policy}'")
-    assert result.stderr.endswith(f"no plan can end before {bound_s:g} s\n")
+    assert result.stderr.endswith(f"no plan at all can end before {bound_s:g} s\n")
     assert output.read_bytes() == OLD_BYTES
     answer = json.loads(run("plan", scenario, "--policy", policy, "--json").stdout)
     assert (answer["status"], answer["lower_bound_s"]) == ("infeasible", bound_s)

@@ -126,7 +126,10 @@ def test_durations_and_bounds(scenario: Scenario) -> None:
     problem = problem_of(scenario)
     for at, job in enumerate(scenario.jobs):
         best = formulas.remaining_best_case_s if job.is_running else formulas.best_case_duration_s
-        assert problem.clock.seconds(problem.best_case[at]) == pytest.approx(float(best(scenario, job)))
+        seconds = problem.clock.seconds
+        assert seconds(problem.best_case[at]) == pytest.approx(float(best(scenario, job)))
+        worst_s = formulas.worst_case_ticks(scenario, job) * formulas.tick_s(scenario)
+        assert seconds(problem.worst_case[at]) == pytest.approx(float(worst_s))
     assert problem.horizon == horizon_ticks(scenario)
     bounds = ringsched.lower_bounds(scenario)
     found = bounds[0].value_s if bounds else 0.0

@@ -6,7 +6,7 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 from ringsched import Contention, Server
-from ringsched.contention.extremes import best_case_tau, worst_case_tau
+from ringsched.contention.extremes import Extremes
 from ringsched.contention.iteration_time import iteration_time_s, sharing_factor, work_of
 from ringsched.contention.network import network_of, shape_of
 from ringsched.engine import kernels
@@ -113,8 +113,8 @@ def test_best_case_is_the_better_of_one_server_and_two() -> None:
         iteration_time_s(work, bandwidth_gbps=speed, num_servers=servers, server_latency_s=0)
         for speed, servers in ((200, 1), (400, 2))
     )
-    assert best_case_tau(work, 4, fast, Contention()) == two < one
-    assert best_case_tau(work, 4, network_of(cluster(4, 4)), Contention()) == one
+    assert Extremes(fast, Contention(), 1).best_case_tau(work, 4) == two < one
+    assert Extremes(network_of(cluster(4, 4)), Contention(), 1).best_case_tau(work, 4) == one
 
 
 def test_worst_case_fills_every_link() -> None:
@@ -122,6 +122,6 @@ def test_worst_case_fills_every_link() -> None:
     network = network_of(cluster(4, 2))
     work = work_of(job(gpus=2, gradient_mb=100), RACKED)
     expected = iteration_time_s(work, bandwidth_gbps=10 / 4, num_servers=2, server_latency_s=0)
-    assert worst_case_tau(work, 2, network, Contention(), 6) == expected
+    assert Extremes(network, Contention(), 6).worst_case_tau(work, 2) == expected
     alone = iteration_time_s(work, bandwidth_gbps=10, num_servers=2, server_latency_s=0)
-    assert worst_case_tau(work, 2, network, Contention(), 1) == alone
+    assert Extremes(network, Contention(), 1).worst_case_tau(work, 2) == alone

@@ -36,7 +36,7 @@ def _longest_job(problem: Problem) -> Bound:
 
 def _area(problem: Problem) -> Bound:
     """What is released from some instant on must fit into the GPUs from then on."""
-    num_gpus, clock = problem.scenario.cluster.capacity, problem.clock
+    num_gpus, clock = problem.num_gpus, problem.clock
 
     def end(release: float, area: float) -> float:
         if clock.slotted:
@@ -71,7 +71,7 @@ def _large_jobs(problem: Problem) -> Bound:
 
 
 def _is_large(problem: Problem, job: int) -> bool:
-    return 2 * problem.gpus[job] > problem.scenario.cluster.capacity
+    return 2 * problem.gpus[job] > problem.num_gpus
 
 
 def _worst_release(
@@ -85,10 +85,11 @@ def _worst_release(
     total: float = 0
     num_jobs = 0
     for job in sorted(range(problem.num_jobs), key=lambda job: (-problem.release[job], job)):
-        total += amount(job)
-        num_jobs += amount(job) > 0
-        release = problem.release[job]
-        if latest is None or end(release, total) >= latest[0]:
-            latest = (end(release, total), release, total, num_jobs)
+        added, release = amount(job), problem.release[job]
+        total += added
+        num_jobs += added > 0
+        reached = end(release, total)
+        if latest is None or reached >= latest[0]:
+            latest = (reached, release, total, num_jobs)
     assert latest is not None  # there is at least one job
     return latest[1:]

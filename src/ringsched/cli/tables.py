@@ -121,7 +121,8 @@ def _quality(gap: float) -> str:
 
 
 def _choices(plan: Plan) -> list[str]:
-    chosen = [f"order {plan.order}", *(f"{name} {value}" for name, value in plan.params.items())]
+    chosen = [] if plan.order is None else [f"order {plan.order}"]
+    chosen += [f"{name} {value}" for name, value in plan.params.items()]
     chosen += [] if plan.slack is None else [f"slack {plan.slack:g}"]
     return [*chosen, f"seed {plan.seed}"] if plan.seed else chosen
 

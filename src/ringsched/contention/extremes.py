@@ -3,53 +3,61 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from itertools import accumulate
 
 from ringsched.contention.iteration_time import Work, iteration_time_s, sharing_factor
 from ringsched.contention.network import Network, Shape
 from ringsched.model import Contention
 
 
-def best_case_tau(work: Work, gpus: int, network: Network, contention: Contention) -> float:
-    """Return a tau below that of every placement: one server, or the fewest and fastest of several."""
-    latency_s = contention.server_latency_ms * 1e-3
-    servers = network.capacity[: network.num_servers]
-    tau = math.inf
-    if max(servers) >= gpus:
-        tau = iteration_time_s(
-            work, bandwidth_gbps=network.intra_server_gbps, num_servers=1, server_latency_s=latency_s
-        )
-    if gpus >= 2 and network.num_servers >= 2:
-        spread = iteration_time_s(
-            work,
-            bandwidth_gbps=max(network.uplink_gbps[: network.num_servers]),
-            num_servers=max(2, _fewest_servers(servers, gpus)),
-            server_latency_s=latency_s,
-        )
-        tau = min(tau, spread)
-    return tau
+class Extremes:
+    """Best and worst cases in one cluster; what does not depend on the job is computed once.
 
-
-def worst_case_tau(
-    work: Work, gpus: int, network: Network, contention: Contention, num_spreadable_jobs: int
-) -> float:
-    """Return a tau above that of every placement: all servers used, every link as full as can be.
-
-    `num_spreadable_jobs` counts the jobs with two or more GPUs. A one-GPU job's worst case is its
-    best case.
+    `num_spreadable_jobs` counts the jobs with two or more GPUs, which can meet on a link.
     """
-    if gpus == 1:
-        return best_case_tau(work, gpus, network, contention)
-    bandwidth_gbps = network.intra_server_gbps
-    if network.num_servers >= 2:
-        for uplink, capacity in zip(network.uplink_gbps, network.capacity, strict=True):
-            num_jobs = max(1, min(capacity, num_spreadable_jobs))
-            bandwidth_gbps = min(bandwidth_gbps, uplink / sharing_factor(contention, num_jobs))
-    return iteration_time_s(
-        work,
-        bandwidth_gbps=bandwidth_gbps,
-        num_servers=min(gpus, network.num_servers),
-        server_latency_s=contention.server_latency_ms * 1e-3,
-    )
+
+    def __init__(self, network: Network, contention: Contention, num_spreadable_jobs: int) -> None:
+        servers = sorted(network.capacity[: network.num_servers], reverse=True)
+        self._num_servers = network.num_servers
+        self._latency_s = contention.server_latency_ms * 1e-3
+        self._intra_gbps = network.intra_server_gbps
+        self._largest_server = servers[0]
+        self._capacity_of_largest = list(accumulate(servers))
+        self._fastest_gbps = max(network.uplink_gbps[: network.num_servers])
+        # With every link as full as can be: no more jobs on it than GPUs below it.
+        most_jobs = [max(1, min(capacity, num_spreadable_jobs)) for capacity in network.capacity]
+        factor = {num_jobs: sharing_factor(contention, num_jobs) for num_jobs in set(most_jobs)}
+        self._slowest_gbps = min(
+            uplink / factor[num_jobs] for uplink, num_jobs in zip(network.uplink_gbps, most_jobs, strict=True)
+        )
+
+    def best_case_tau(self, work: Work, gpus: int) -> float:
+        """Return a tau below that of every placement: one server, or the fewest and fastest of several."""
+        tau = math.inf
+        if self._largest_server >= gpus:
+            tau = self._tau(work, self._intra_gbps, 1)
+        if gpus >= 2 and self._num_servers >= 2:
+            fewest = bisect_left(self._capacity_of_largest, gpus) + 1
+            tau = min(tau, self._tau(work, self._fastest_gbps, max(2, fewest)))
+        return tau
+
+    def worst_case_tau(self, work: Work, gpus: int) -> float:
+        """Return a tau above that of every placement; of a one-GPU job its best case."""
+        if gpus == 1:
+            return self.best_case_tau(work, gpus)
+        bandwidth_gbps = self._intra_gbps
+        if self._num_servers >= 2:
+            bandwidth_gbps = min(bandwidth_gbps, self._slowest_gbps)
+        return self._tau(work, bandwidth_gbps, min(gpus, self._num_servers))
+
+    def _tau(self, work: Work, bandwidth_gbps: float, num_servers: int) -> float:
+        return iteration_time_s(
+            work,
+            bandwidth_gbps=bandwidth_gbps,
+            num_servers=num_servers,
+            server_latency_s=self._latency_s,
+        )
 
 
 def uncontended_tau(work: Work, shape: Shape, network: Network, contention: Contention) -> float:
@@ -60,11 +68,3 @@ def uncontended_tau(work: Work, shape: Shape, network: Network, contention: Cont
         num_servers=shape.num_servers,
         server_latency_s=contention.server_latency_ms * 1e-3,
     )
-
-
-def _fewest_servers(capacities: tuple[int, ...], gpus: int) -> int:
-    for count, capacity in enumerate(sorted(capacities, reverse=True), start=1):
-        gpus -= capacity
-        if gpus <= 0:
-            return count
-    return len(capacities)

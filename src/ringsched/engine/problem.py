@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ringsched.contention.extremes import best_case_tau, uncontended_tau, worst_case_tau
+from ringsched.contention.extremes import Extremes, uncontended_tau
 from ringsched.contention.iteration_time import Work, work_of
 from ringsched.contention.network import Network, Shape, network_of, shape_of
 from ringsched.engine.clock import Clock, clock_of
@@ -29,6 +29,8 @@ class Problem:
     scenario: Scenario
     clock: Clock
     network: Network
+    num_gpus: int  # N: available GPUs
+    server_index: dict[str, int]  # by name
     first_gpu: tuple[int, ...]  # of each server, and the total at the end
     server_of: tuple[int, ...]  # of each GPU
     available: tuple[bool, ...]  # of each GPU
@@ -71,7 +73,7 @@ class Problem:
 
     def numbered(self, placement: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
         """Return a placement as GPU numbers."""
-        return _numbered(placement, _index_of_server(self.scenario), self.first_gpu)
+        return _numbered(placement, self.server_index, self.first_gpu)
 
     def ring(self, gpus: Sequence[int]) -> tuple[tuple[str, int], ...]:
         """Return the workers by rack, server and GPU, so that the ring crosses each uplink once each way."""
@@ -97,14 +99,30 @@ def problem_of(scenario: Scenario) -> Problem:
     """
     cluster, jobs, clock = scenario.cluster, scenario.jobs, clock_of(scenario.time)
     network = network_of(cluster)
-    first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
+    extremes = Extremes(network, scenario.contention, sum(job.gpus >= 2 for job in jobs))
     works = tuple(work_of(job, cluster) for job in jobs)
-    worst_case = _worst_cases(scenario, network, works, clock)
+    worst_case = tuple(
+        _worst_case(f"jobs[{at}] {job.name!r}", job, extremes.worst_case_tau(work, job.gpus), clock)
+        for at, (job, work) in enumerate(zip(jobs, works, strict=True))
+    )
+    server_index = {server.name: at for at, server in enumerate(cluster.servers)}
+    first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
     release = tuple(clock.release(job.submit_s) for job in jobs)
+
+    def best_case(job: Job, work: Work) -> float:
+        if job.running_on is None:
+            tau = extremes.best_case_tau(work, job.gpus)
+        else:
+            gpus_on = {server_index[name]: len(held) for name, held in job.running_on.items()}
+            tau = uncontended_tau(work, shape_of(network, gpus_on), network, scenario.contention)
+        return clock.duration(job.remaining_iterations, clock.rate(tau))
+
     return Problem(
         scenario=scenario,
         clock=clock,
         network=network,
+        num_gpus=cluster.capacity,
+        server_index=server_index,
         first_gpu=first_gpu,
         server_of=tuple(at for at, server in enumerate(cluster.servers) for _ in range(server.gpus)),
         available=tuple(
@@ -114,12 +132,10 @@ def problem_of(scenario: Scenario) -> Problem:
         iterations=tuple(job.remaining_iterations for job in jobs),
         works=works,
         release=release,
-        best_case=tuple(
-            _best_case(scenario, network, job, work, clock) for job, work in zip(jobs, works, strict=True)
-        ),
+        best_case=tuple(best_case(job, work) for job, work in zip(jobs, works, strict=True)),
         worst_case=worst_case,
         running={
-            at: _numbered(job.running_on, _index_of_server(scenario), first_gpu)
+            at: _numbered(job.running_on, server_index, first_gpu)
             for at, job in enumerate(jobs)
             if job.running_on is not None
         },
@@ -127,47 +143,28 @@ def problem_of(scenario: Scenario) -> Problem:
     )
 
 
-def _best_case(scenario: Scenario, network: Network, job: Job, work: Work, clock: Clock) -> float:
-    """Return the best-case duration; of a running job what remains, undisturbed, where it is."""
-    if job.running_on is None:
-        tau = best_case_tau(work, job.gpus, network, scenario.contention)
-    else:
-        index = _index_of_server(scenario)
-        gpus_on = {index[name]: len(held) for name, held in job.running_on.items()}
-        tau = uncontended_tau(work, shape_of(network, gpus_on), network, scenario.contention)
-    return clock.duration(job.remaining_iterations, clock.rate(tau))
-
-
-def _worst_cases(
-    scenario: Scenario, network: Network, works: Sequence[Work], clock: Clock
-) -> tuple[float, ...]:
-    """Return the worst-case durations; refuse jobs that would not move, or never end."""
-    num_spreadable_jobs = sum(job.gpus >= 2 for job in scenario.jobs)
-    durations = []
-    for at, (job, work) in enumerate(zip(scenario.jobs, works, strict=True)):
-        place = f"jobs[{at}] {job.name!r}"
-        tau = worst_case_tau(work, job.gpus, network, scenario.contention, num_spreadable_jobs)
-        if not math.isfinite(tau):
-            raise InputError("takes for ever at these link speeds", field="an iteration", place=place)
-        if clock.slotted and clock.rate(tau) < 1:
-            raise InputError(
-                f"can take {tau:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, so the "
-                'job would not move; use a longer time.slot_s or time.model = "continuous"',
-                field="an iteration",
-                place=place,
-            )
-        durations.append(clock.duration(job.remaining_iterations, clock.rate(tau)))
-        end = clock.units(job.submit_s) + durations[-1]
-        if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * len(works))):
-            raise InputError("the job may end too late to be counted exactly", place=place)
-    return tuple(durations)
-
-
-def _index_of_server(scenario: Scenario) -> dict[str, int]:
-    return {server.name: at for at, server in enumerate(scenario.cluster.servers)}
+def _worst_case(place: str, job: Job, tau: float, clock: Clock) -> float:
+    """Return the worst-case duration; refuse a job that would not move, or never end."""
+    if not math.isfinite(tau):
+        raise InputError("takes for ever at these link speeds", field="an iteration", place=place)
+    if clock.slotted and clock.rate(tau) < 1:
+        raise InputError(
+            f"can take {tau:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, so the "
+            'job would not move; use a longer time.slot_s or time.model = "continuous"',
+            field="an iteration",
+            place=place,
+        )
+    duration = clock.duration(job.remaining_iterations, clock.rate(tau))
+    end = clock.units(job.submit_s) + duration
+    # The sum over a million such jobs is still a number.
+    if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * 1e6)):
+        raise InputError("the job may end too late to be counted exactly", place=place)
+    return duration
 
 
 def _numbered(
-    placement: Mapping[str, Sequence[int]], index: Mapping[str, int], first_gpu: Sequence[int]
+    placement: Mapping[str, Sequence[int]], server_index: Mapping[str, int], first_gpu: Sequence[int]
 ) -> tuple[int, ...]:
-    return tuple(sorted(first_gpu[index[name]] + gpu for name, held in placement.items() for gpu in held))
+    return tuple(
+        sorted(first_gpu[server_index[name]] + gpu for name, held in placement.items() for gpu in held)
+    )

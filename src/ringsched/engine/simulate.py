@@ -14,10 +14,10 @@ from ringsched.engine.run import Run
 from ringsched.engine.state import IDLE, new_state, reset, run_of
 
 # Decides where a job goes now: GPU numbers, or None to wait.
-Place = Callable[["Cluster", int], Sequence[int] | None]
+Place = Callable[["LiveCluster", int], Sequence[int] | None]
 
 
-class Cluster:
+class LiveCluster:
     """GPUs and the jobs on them, moved on from event to event."""
 
     def __init__(self, problem: Problem) -> None:
@@ -77,7 +77,7 @@ def simulate(problem: Problem, priority: Sequence[Any], place: Place) -> Run | N
     The run, or None if the head can never be placed.
     """
     release = problem.release
-    cluster = Cluster(problem)
+    cluster = LiveCluster(problem)
     arrivals = sorted(problem.queued, key=lambda job: (release[job], job), reverse=True)
     queue: list[tuple[Any, int]] = []
     while True:

@@ -120,7 +120,8 @@ def reset(arrays: Arrays, state: State) -> None:
     state.load[:] = 0
     state.server_load[:] = 0
     state.num_on_link[:] = 0
-    state.shared_gbps[:] = arrays.uplink_gbps
+    for link in range(len(arrays.uplink_gbps)):
+        state.shared_gbps[link] = arrays.uplink_gbps[link]
     state.heap_place[:] = NOT_STARTED
     state.touched_at[:] = 0
     for server in range(len(arrays.rack_of)):

@@ -12,7 +12,7 @@ from ringsched.errors import InputError
 from ringsched.io.decode import array, build, check_keys, parse_json, table
 from ringsched.io.files import write_text
 from ringsched.model import Bound, Placement, Plan, PlannedJob
-from ringsched.model.checks import number, shown, text
+from ringsched.model.checks import shown
 
 FORMAT = "ringsched-plan/1"
 
@@ -37,7 +37,8 @@ def plan_to_json(plan: Plan) -> str:
     """Return the text of a plan file."""
     head = {"format": FORMAT} | {key: getattr(plan, key) for key in REQUIRED_KEYS[1:-1]}
     head["params"] = dict(plan.params)
-    head |= {"order": plan.order} | ({} if plan.slack is None else {"slack": plan.slack})
+    optional = {"order": plan.order, "slack": plan.slack}
+    head |= {key: value for key, value in optional.items() if value is not None}
     lines = [f" {json.dumps(key)}: {_dumps(value)}," for key, value in head.items()]
     bounds = [
         {"name": bound.name, "value_s": bound.value_s, "terms": dict(bound.terms)} for bound in plan.bounds
@@ -84,18 +85,13 @@ def plan_from_dict(content: Mapping[str, Any]) -> Plan:
 
 def _planned_job(fields: dict[str, Any], place: str) -> PlannedJob:
     check_keys(fields, JOB_KEYS, JOB_KEYS, place)
-    for at, worker in enumerate(array(fields["ring"], f"{place}: ring")):
-        if not isinstance(worker, list) or len(worker) != 2:
-            raise InputError(f"must be [server, GPU], not {shown(worker)}", field=f"ring[{at}]", place=place)
     gpus = build(Placement, {"gpus": fields["gpus"]}, f"{place}: gpus")
     return build(PlannedJob, fields | {"gpus": gpus}, place)
 
 
 def _bound(fields: dict[str, Any], place: str) -> Bound:
     check_keys(fields, ("name", "value_s", "terms"), ("name", "value_s", "terms"), place)
-    name = build(text, {"value": fields["name"], "field": "name"}, place)
-    value_s = build(number, {"value": fields["value_s"], "field": "value_s"}, place)
-    return Bound(name=name, value_s=value_s, terms=table(fields["terms"], f"{place}: terms"))
+    return build(Bound, fields | {"terms": table(fields["terms"], f"{place}: terms")}, place)
 
 
 def _job(job: PlannedJob) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from datetime import date, time
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ringsched.errors import InputError, did_you_mean
 
@@ -21,11 +21,13 @@ _Object = TypeVar("_Object")
 
 def integer(value: object, field: str, *, minimum: int | None = None, maximum: int = MAX_INTEGER) -> int:
     """Return `value` as an int in [minimum, maximum]; a bool or 2.5 is none."""
-    wanted = "must be an integer" if minimum is None else f"must be an integer >= {minimum}"
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise InputError(f"{wanted}, not {shown(value)}", field=field)
-    result = int(value)
-    if result < (-maximum if minimum is None else minimum):
+    result: int | None = None
+    if type(value) is int:
+        result = value
+    elif not isinstance(value, bool) and isinstance(value, Integral):
+        result = int(value)
+    if result is None or result < (-maximum if minimum is None else minimum):
+        wanted = "must be an integer" if minimum is None else f"must be an integer >= {minimum}"
         raise InputError(f"{wanted}, not {shown(value)}", field=field)
     if result > maximum:
         raise InputError(f"must be at most {maximum}, not {shown(value)}", field=field)
@@ -41,18 +43,14 @@ def number(
     maximum: float | None = None,
 ) -> float:
     """Return `value` as a finite float within the limits; a bool is none."""
-    limits = [
-        f"{sign} {limit:g}"
-        for sign, limit in ((">=", minimum), (">", above), ("<=", maximum))
-        if limit is not None
-    ]
-    wanted = " ".join(["must be a number", " and ".join(limits)]).rstrip()
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputError(f"{wanted}, not {shown(value)}", field=field)
-    try:
-        result = float(value)
-    except OverflowError:
-        result = math.inf
+    result = math.nan
+    if type(value) is float:  # the usual case first: a large scenario has a million of them
+        result = value
+    elif not isinstance(value, bool) and isinstance(value, Real):
+        try:
+            result = float(value)
+        except OverflowError:
+            result = math.inf
     inside = (
         math.isfinite(result)
         and (minimum is None or result >= minimum)
@@ -60,6 +58,9 @@ def number(
         and (maximum is None or result <= maximum)
     )
     if not inside:
+        signs = ((">=", minimum), (">", above), ("<=", maximum))
+        limits = " and ".join(f"{sign} {limit:g}" for sign, limit in signs if limit is not None)
+        wanted = f"must be a number {limits}".rstrip()
         raise InputError(f"{wanted}, not {shown(value)}", field=field)
     return result + 0.0  # -0.0 becomes 0.0, so that equal scenarios have equal bytes
 
@@ -119,7 +120,7 @@ class Replaceable:
 
     __slots__ = ()
 
-    def replace(self: _Object, **changes: Any) -> _Object:
+    def replace(self, **changes: Any) -> Self:
         """Return a copy with `changes` applied."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 

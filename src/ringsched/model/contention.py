@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from ringsched.errors import InputError
 from ringsched.model.checks import Replaceable, choice, number, sequence, settle
@@ -48,6 +49,14 @@ class Contention(Replaceable):
             settle(self, share=share, degradation=loss)
         else:
             settle(self, table=self._checked_table(self.table))
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with `changes` applied; a table replaces share and degradation, and they a table."""
+        if changes.get("table") is not None:
+            changes = {"share": None, "degradation": None} | changes
+        elif not changes.keys().isdisjoint({"share", "degradation"}):
+            changes = {"table": None} | changes
+        return dataclasses.replace(self, **changes)
 
     def _checked_table(self, table: object) -> tuple[float, ...]:
         for field in ("share", "degradation"):

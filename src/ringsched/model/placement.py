@@ -20,13 +20,12 @@ class Placement(Mapping[str, tuple[int, ...]]):
     ((0, 1), 3)
     """
 
-    __slots__ = ("_gpus", "_hash")
+    __slots__ = ("_gpus",)
 
     def __init__(self, gpus: Mapping[str, Sequence[int]]) -> None:
         if not isinstance(gpus, Mapping):
             raise InputError(f"must map server names to lists of GPUs, not {shown(gpus)}")
         self._gpus = {text(server, "server name"): _indices(server, held) for server, held in gpus.items()}
-        self._hash = hash(frozenset(self._gpus.items()))
 
     @property
     def num_gpus(self) -> int:
@@ -43,7 +42,7 @@ class Placement(Mapping[str, tuple[int, ...]]):
         return len(self._gpus)
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash(frozenset(self._gpus.items()))
 
     def __eq__(self, other: object) -> bool:
         return self._gpus == dict(other) if isinstance(other, Mapping) else NotImplemented

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
+from typing import TypeVar
 
+from ringsched.errors import InputError
 from ringsched.model.bound import Bound
-from ringsched.model.checks import Replaceable, choice, instance, integer, number, settle, text
+from ringsched.model.checks import (
+    Replaceable,
+    choice,
+    instance,
+    integer,
+    number,
+    sequence,
+    settle,
+    shown,
+    text,
+)
 from ringsched.model.placement import Placement
 
 OBJECTIVES = ("makespan",)
+
+_Object = TypeVar("_Object")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +45,29 @@ class PlannedJob(Replaceable):
             finish_s=number(self.finish_s, "finish_s"),
             gpus=instance(self.gpus, "gpus", Placement),
             ring=tuple(
-                (text(server, f"ring[{at}]"), integer(gpu, f"ring[{at}]"))
-                for at, (server, gpu) in enumerate(self.ring)
+                _worker(worker, f"ring[{at}]")
+                for at, worker in enumerate(sequence(self.ring, "ring", "[server, GPU]"))
             ),
         )
+
+
+def _worker(worker: object, field: str) -> tuple[str, int]:
+    pair = sequence(worker, field, "a server and a GPU")
+    if len(pair) != 2:
+        raise InputError(f"must be [server, GPU], not {shown(worker)}", field=field)
+    return text(pair[0], field), integer(pair[1], field)
+
+
+def _parameter(value: object, field: str) -> float | int | str:
+    if isinstance(value, str):
+        return value
+    return integer(value, field) if isinstance(value, Integral) else number(value, field)
+
+
+def _all(values: object, field: str, kind: type[_Object]) -> tuple[_Object, ...]:
+    return tuple(
+        instance(value, f"{field}[{at}]", kind) for at, value in enumerate(sequence(values, field, field))
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +79,8 @@ class Plan(Replaceable):
 
     scenario_sha256: str
     policy: str
-    order: str = "fifo"
-    params: Mapping[str, int] = field(default_factory=dict)
+    order: str | None = None
+    params: Mapping[str, float | int | str] = field(default_factory=dict)
     slack: float | None = None
     seed: int = 0
     objective: str = "makespan"
@@ -62,16 +96,17 @@ class Plan(Replaceable):
             self,
             scenario_sha256=text(self.scenario_sha256, "scenario_sha256"),
             policy=text(self.policy, "policy"),
-            order=text(self.order, "order"),
             params={
-                text(key, "params"): integer(value, f"params.{key}", minimum=0)
-                for key, value in dict(self.params).items()
+                text(key, "params"): _parameter(value, f"params.{key}")
+                for key, value in instance(self.params, "params", Mapping).items()  # type: ignore[type-abstract]
             },
             seed=integer(self.seed, "seed", minimum=0),
             objective=choice(self.objective, "objective", OBJECTIVES),
-            bounds=tuple(self.bounds),
-            jobs=tuple(self.jobs),
+            bounds=_all(self.bounds, "bounds", Bound),
+            jobs=_all(self.jobs, "jobs", PlannedJob),
         )
+        if self.order is not None:
+            settle(self, order=text(self.order, "order"))
         if self.slack is not None:
             settle(self, slack=number(self.slack, "slack", minimum=1))
         for key in ("makespan_s", "mean_completion_s", "lower_bound_s", "gap"):

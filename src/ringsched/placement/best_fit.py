@@ -5,6 +5,7 @@ from __future__ import annotations
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.state import IDLE, State
 from ringsched.jit import kernel
+from ringsched.placement.select import sort
 
 
 @kernel
@@ -29,7 +30,7 @@ def best_fit(arrays: Arrays, state: State, job: int) -> bool:
             if state.num_idle[server] == idle:
                 num_chosen = _take(arrays, state, server, num_chosen, wanted)
                 if num_chosen == wanted:
-                    state.chosen[:wanted].sort()
+                    sort(state.chosen, wanted)
                     return True
     return False
 

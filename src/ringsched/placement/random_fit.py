@@ -6,6 +6,7 @@ from ringsched.engine.arrays import Arrays, Floats
 from ringsched.engine.state import IDLE, State
 from ringsched.jit import kernel
 from ringsched.placement.scratch import Scratch
+from ringsched.placement.select import sort
 
 
 @kernel
@@ -27,6 +28,7 @@ def random_fit(
         drawn = place + int(uniforms[scratch.drawn[0]] * (size - place))
         scratch.drawn[0] += 1
         eligible[place], eligible[drawn] = eligible[drawn], eligible[place]
-    state.chosen[:wanted] = eligible[:wanted]
-    state.chosen[:wanted].sort()
+    for place in range(wanted):
+        state.chosen[place] = eligible[place]
+    sort(state.chosen, wanted)
     return True

@@ -33,8 +33,24 @@ def least(arrays: Arrays, state: State, wanted: int, limit: int, servers: Intege
             num_chosen = min(num_chosen + 1, wanted)
     if num_chosen < wanted:
         return False
-    chosen[:wanted].sort()
+    sort(chosen, wanted)
     return True
+
+
+@kernel
+def sort(values: Integers, size: int) -> None:
+    """Sort the first `size` values: Shell's method, which needs no memory."""
+    gap = 1
+    while gap < size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for at in range(gap, size):
+            value, place = values[at], at
+            while place >= gap and values[place - gap] > value:
+                values[place] = values[place - gap]
+                place -= gap
+            values[place] = value
+        gap //= 3
 
 
 @kernel

@@ -16,7 +16,7 @@ from ringsched.policies.policy import Policy, Settings
 from ringsched.search.bisection import Candidate
 
 if TYPE_CHECKING:
-    from ringsched.engine.simulate import Cluster
+    from ringsched.engine.simulate import LiveCluster
 
 OWN_ORDER = "own"
 
@@ -95,7 +95,7 @@ def solve_custom(custom: CustomPolicy, problem: Problem, settings: Settings) -> 
     else:
         priority = priorities(problem, settings.order)
 
-    def place(cluster: Cluster, job: int) -> list[int] | None:
+    def place(cluster: LiveCluster, job: int) -> list[int] | None:
         answer = custom.place(jobs[job], _cluster_view(problem, cluster))
         return None if answer is None else _checked(custom, problem, cluster, job, answer)
 
@@ -126,7 +126,7 @@ def _job_view(problem: Problem, index: int) -> JobView:
     )
 
 
-def _cluster_view(problem: Problem, cluster: Cluster) -> ClusterView:
+def _cluster_view(problem: Problem, cluster: LiveCluster) -> ClusterView:
     first = problem.first_gpu
     servers = tuple(
         ServerView(
@@ -145,14 +145,14 @@ def _cluster_view(problem: Problem, cluster: Cluster) -> ClusterView:
     return ClusterView(now_s=problem.clock.seconds(cluster.now), servers=servers)
 
 
-def _checked(policy: object, problem: Problem, cluster: Cluster, job: int, answer: object) -> list[int]:
+def _checked(policy: object, problem: Problem, cluster: LiveCluster, job: int, answer: object) -> list[int]:
     """Return the answer as GPU numbers, or say what is wrong with it."""
     who = f"policy {name_of(policy)!r}, job {problem.scenario.jobs[job].name!r}"
     try:
         placement = Placement(answer)  # type: ignore[arg-type]
     except InputError as error:
         raise PolicyError(f"{who}: place() answered {shown(answer)}: {error}") from None
-    index = {server.name: at for at, server in enumerate(problem.scenario.cluster.servers)}
+    index = problem.server_index
     gpus: list[int] = []
     for name, held in placement.items():
         if name not in index:

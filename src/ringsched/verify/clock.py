@@ -52,11 +52,11 @@ class Clock(Protocol):
     def is_at(self, stated_s: float, instant: float) -> bool:
         """Whether a stated time is that instant."""
 
-    def overlaps(self, begin: float, end: float) -> bool:
-        """Whether the time from `begin` to `end` is more than none."""
+    def overlaps(self, begin: float, end: float, shorter: float) -> bool:
+        """Whether two holds, the shorter of which lasts so long, share more than no time at all."""
 
-    def agree(self, stated: float, expected: float) -> bool:
-        """Whether a stated total equals the recomputed one."""
+    def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
+        """Whether a stated total is the recomputed one; `scale` is the largest number that went into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Slots:
 
     def on_grid(self, time_s: float) -> bool:
         slot = self.instant(time_s)
-        return abs(self._ratio(time_s) - slot) <= 1e-9 * max(1, abs(slot))
+        return abs(self._ratio(time_s) - slot) <= min(1e-9 * max(1, abs(slot)), 1e-3)
 
     def release(self, submit_s: float) -> float:
         return math.ceil(self._ratio(submit_s) - 1e-9)
@@ -98,11 +98,11 @@ class Slots:
     def is_at(self, stated_s: float, instant: float) -> bool:
         return self.on_grid(stated_s) and self.instant(stated_s) == instant
 
-    def overlaps(self, begin: float, end: float) -> bool:
+    def overlaps(self, begin: float, end: float, shorter: float) -> bool:  # noqa: ARG002
         return end > begin
 
-    def agree(self, stated: float, expected: float) -> bool:
-        return math.isclose(stated, expected, rel_tol=1e-9)
+    def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
+        return math.isclose(stated, expected, rel_tol=1e-9, abs_tol=8 * math.ulp(scale))
 
     def _ratio(self, time_s: float) -> float:
         # A plan may name any finite time; one that overflows here is wrong anyway, but must not raise.
@@ -144,11 +144,13 @@ class Seconds:
     def is_at(self, stated_s: float, instant: float) -> bool:
         return self.agree(stated_s, instant)
 
-    def overlaps(self, begin: float, end: float) -> bool:
-        return end - begin > max(1e-9, 1e-6 * min(abs(begin), abs(end)))
+    def overlaps(self, begin: float, end: float, shorter: float) -> bool:
+        # Rounding grows with the time of day; what it excuses must not grow beyond a sliver of a job.
+        slack = min(1e-8 * max(1.0, abs(begin)), 1e-3 * shorter)
+        return end - begin > max(slack, 8 * math.ulp(begin))
 
-    def agree(self, stated: float, expected: float) -> bool:
-        return math.isclose(stated, expected, rel_tol=1e-6, abs_tol=1e-9)
+    def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
+        return math.isclose(stated, expected, rel_tol=1e-8, abs_tol=max(1e-9, 8 * math.ulp(scale)))
 
 
 def clock_of(time: Time) -> Clock:

@@ -156,9 +156,11 @@ def _check_totals(
     yield from _check_bounds(plan, bounds_s, clock)
     bound_s = max(bounds_s.values(), default=0.0)
     expected = {"lower_bound_s": bound_s}
+    scale = bound_s
     if finishes is not None:
         finishes_s = [clock.seconds(finish) for finish in finishes]
         makespan_s = max(finishes_s, default=0.0)
+        scale = max(bound_s, makespan_s) if math.isfinite(makespan_s) else bound_s
         expected = {
             "makespan_s": makespan_s,
             "mean_completion_s": _mean_completion_s(scenario, plan, finishes_s),
@@ -167,7 +169,7 @@ def _check_totals(
         }
     for field, value in expected.items():
         stated = getattr(plan, field)
-        if not clock.agree(stated, value):
+        if not clock.agree(stated, value, scale):
             message = f"{field} is {shown(stated)} in the plan, but {shown(value)} recomputed"
             yield Violation(constraint=field.removesuffix("_s").replace("_", "-"), message=message)
 
@@ -193,7 +195,8 @@ def _mean_completion_s(scenario: Scenario, plan: Plan, finishes_s: Sequence[floa
 
 
 def _gap(makespan_s: float, bound_s: float) -> float:
-    # Never below 1: in continuous time a bound that is met can come out a rounding error above the makespan.
-    if bound_s > 0:
-        return max(1.0, makespan_s / bound_s)
-    return 1.0 if makespan_s <= 0 else math.inf
+    if bound_s <= 0:
+        return 1.0 if makespan_s <= 0 else math.inf
+    # In continuous time a bound that is met can come out a rounding error above the makespan.
+    ratio = makespan_s / bound_s
+    return 1.0 if 1 - 1e-8 < ratio < 1 else ratio

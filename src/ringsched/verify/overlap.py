@@ -27,7 +27,8 @@ class Hold:
 def check_overlaps(holds: Iterable[Hold], clock: Clock) -> Iterator[Violation]:
     """Yield one violation for every pair of jobs that hold a GPU at the same time."""
     clashes: dict[tuple[int, int], list[Gpu]] = {}
-    numbered = list(holds)
+    # The same name twice is one job named twice, which is reported as that.
+    numbered = list({hold.job: hold for hold in reversed(list(holds))}.values())[::-1]
     for first, second, gpu in _clashes(numbered, clock):
         pair = (min(first, second), max(first, second))
         if pair not in clashes and len(clashes) == MOST_PAIRS:
@@ -52,8 +53,9 @@ def _clashes(holds: list[Hold], clock: Clock) -> Iterator[tuple[int, int, Gpu]]:
         for at in by_gpu[gpu]:
             active = [other for other in active if holds[other].end > holds[at].start]
             for other in active:
-                # The same name twice is one job named twice, which is reported as that.
-                if holds[other].job != holds[at].job and clock.overlaps(*_shared(holds[other], holds[at])):
+                first, second = holds[other], holds[at]
+                shorter = min(first.end - first.start, second.end - second.start)
+                if clock.overlaps(*_shared(first, second), shorter):
                     yield other, at, gpu
             active.append(at)
 

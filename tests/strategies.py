@@ -45,7 +45,7 @@ def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6) -> Cluste
         servers=tuple(servers),
         racks=racks,
         inter_server_gbps=10.0,
-        intra_server_gbps=100.0,
+        intra_server_gbps=draw(st.sampled_from([100.0, 7.7460])),
         reduce_gbps=400.0,
     )
 

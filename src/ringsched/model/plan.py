@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TypeVar
@@ -52,10 +52,9 @@ class PlannedJob(Replaceable):
 
 
 def _worker(worker: object, field: str) -> tuple[str, int]:
-    pair = sequence(worker, field, "a server and a GPU")
-    if len(pair) != 2:
+    if not isinstance(worker, Sequence) or isinstance(worker, str) or len(worker) != 2:
         raise InputError(f"must be [server, GPU], not {shown(worker)}", field=field)
-    return text(pair[0], field), integer(pair[1], field)
+    return text(worker[0], field), integer(worker[1], field)
 
 
 def _parameter(value: object, field: str) -> float | int | str:

@@ -1,0 +1,78 @@
+"""Files and fields at the edge of what is allowed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.scenarios import cluster, job, scenario
+
+import ringsched
+from ringsched import Contention, InputError
+
+SPEEDS = {"inter_server_gbps": 10, "intra_server_gbps": 200, "reduce_gbps": 400}
+
+
+def server_names(*entries: dict[str, Any]) -> list[str]:
+    content = {"cluster": SPEEDS | {"servers": list(entries)}}
+    return [server.name for server in ringsched.scenario_from_dict(content).cluster.servers]
+
+
+def test_servers_without_a_name_are_numbered_through() -> None:
+    assert server_names({"gpus": 1}, {"gpus": 2, "count": 2}, {"gpus": 1}) == ["s0", "s1", "s2", "s3"]
+
+
+def test_servers_with_a_name_and_a_count_are_numbered_from_zero() -> None:
+    assert server_names({"gpus": 1}, {"gpus": 2, "count": 2, "name": "x"}) == ["s0", "x-0", "x-1"]
+    assert server_names({"gpus": 1, "name": "own"}) == ["own"]
+
+
+def test_a_cluster_may_have_a_million_gpus_and_no_more() -> None:
+    assert cluster(999_999, 1).capacity == 1_000_000
+    with pytest.raises(InputError, match="more than 1000000 GPUs"):
+        cluster(999_999, 2)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "marked.json"
+    content = {"cluster": SPEEDS | {"servers": [{"gpus": 1}]}}
+    path.write_text(json.dumps(content), encoding="utf-8-sig")
+    assert ringsched.load_scenario(path) == ringsched.scenario_from_dict(content)
+
+
+def test_plan_files_hold_names_as_they_are(tmp_path: Path) -> None:
+    plan = ringsched.plan(scenario(cluster(1), job("größer")))
+    ringsched.save_plan(plan, tmp_path / "plan.json")
+    assert '"größer"' in (tmp_path / "plan.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("worker", [["s0"], ["s0", 0, 0], "s0"])
+def test_workers_of_a_ring_are_pairs(tmp_path: Path, worker: object) -> None:
+    path = tmp_path / "plan.json"
+    content = json.loads(ringsched.plan_to_json(ringsched.plan(scenario(cluster(1), job()))))
+    content["jobs"][0]["ring"] = [worker]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(InputError, match=r"must be \[server, GPU\]"):
+        ringsched.load_plan(path)
+
+
+@pytest.mark.parametrize("held", [[0], [0, 1, 2]])
+def test_a_running_job_names_as_many_gpus_as_it_has(held: list[int]) -> None:
+    with pytest.raises(InputError, match="must name as many GPUs as the job has, 2"):
+        job(gpus=2, running_on={"s0": held})
+
+
+@pytest.mark.parametrize("table", [(), (1.0,)])
+def test_a_table_needs_two_entries(table: tuple[float, ...]) -> None:
+    with pytest.raises(InputError, match="at least two entries"):
+        Contention(table=table)
+
+
+@pytest.mark.parametrize("model", ["slotted", "continuous"])
+def test_a_link_too_slow_to_ever_be_done_is_named_as_such(model: str) -> None:
+    slow = cluster(1, 1, inter_server_gbps=1e-308)
+    problem = scenario(slow, job("a", gpus=2, gradient_mb=1e10), time={"model": model})
+    with pytest.raises(InputError, match=r"jobs\[0\] 'a': an iteration takes for ever at these link speeds"):
+        ringsched.plan(problem)

@@ -150,6 +150,7 @@ def _drop_busy(arrays: Arrays, state: State, server: int, num_dropped: int) -> N
             state.idle[kept] = gpu
             kept += 1
     state.num_idle[server] -= num_dropped
+    state.idle_share[server] = state.num_idle[server] / arrays.capacity[server]
 
 
 @kernel
@@ -166,6 +167,7 @@ def _add_idle(arrays: Arrays, state: State, gpu: int) -> None:
     state.idle[at] = gpu
     state.holder[gpu] = IDLE
     state.num_idle[server] += 1
+    state.idle_share[server] = state.num_idle[server] / arrays.capacity[server]
 
 
 # Links: a list of entries for each, an entry being one job on one link.

@@ -33,6 +33,7 @@ class State(NamedTuple):
     # GPUs and servers
     holder: Integers  # of each GPU: the job on it, IDLE or UNAVAILABLE
     num_idle: Integers  # of each server
+    idle_share: Floats  # of each server: idle of its available GPUs
     idle: Integers  # idle GPUs, server by server, each by (load, GPU)
     load: Integers  # of each GPU: U_g
     server_load: Integers
@@ -71,6 +72,7 @@ def new_state(arrays: Arrays) -> State:
         counts=_integers(5),
         holder=_integers(num_gpus),
         num_idle=_integers(num_servers),
+        idle_share=np.zeros(num_servers),
         idle=_integers(num_gpus),
         load=_integers(num_gpus),
         server_load=_integers(num_servers),
@@ -135,4 +137,5 @@ def reset(arrays: Arrays, state: State) -> None:
             else:
                 state.holder[gpu] = UNAVAILABLE
         state.num_idle[server] = num_idle
+        state.idle_share[server] = 1.0
         state.counts[NUM_IDLE] += num_idle

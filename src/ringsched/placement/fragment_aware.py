@@ -17,7 +17,4 @@ def fragment_aware(arrays: Arrays, state: State, scratch: Scratch, job: int, lim
     that are occupied already, so the busiest server wins a tie. The idle share orders servers as the
     busy share does, the other way round; quotients of small integers compare exactly as floats.
     """
-    servers, idle_share = scratch.servers, scratch.idle_share
-    for server in range(len(servers)):
-        idle_share[server] = state.num_idle[server] / max(1, arrays.capacity[server])
-    return least(arrays, state, arrays.gpus[job], limit, servers, idle_share)
+    return least(arrays, state, arrays.gpus[job], limit, scratch.servers, state.idle_share)

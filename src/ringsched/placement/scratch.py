@@ -14,7 +14,6 @@ class Scratch(NamedTuple):
 
     servers: Integers  # all servers, in order
     no_tie: Floats  # zero for each server
-    idle_share: Floats  # of each server
     order: Integers  # servers, as far as LBSGF sorted them
     selected: Integers  # which of them it took, for which job, at which version of the loads
     eligible: Integers  # GPUs
@@ -27,7 +26,6 @@ def new_scratch(arrays: Arrays) -> Scratch:
     return Scratch(
         servers=np.arange(num_servers),
         no_tie=np.zeros(num_servers),
-        idle_share=np.zeros(num_servers),
         order=np.arange(num_servers),
         selected=np.full(4, -1, dtype=np.int64),
         eligible=np.zeros(num_gpus, dtype=np.int64),

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types layers nightly clean
+.PHONY: help demo test check format lint types layers nightly bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -23,10 +23,10 @@ test: $(VENV)/.dev ## run the tests
 check: format lint types layers test ## what CI runs: format, lint, strict types, import layers, tests
 
 format: $(VENV)/.dev
-	$(BIN)/ruff format --check src tests examples
+	$(BIN)/ruff format --check src tests examples benchmarks
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check src tests examples
+	$(BIN)/ruff check src tests examples benchmarks
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -34,8 +34,12 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports --no-cache
 
-nightly: $(VENV)/.dev ## the long runs too, with fresh random examples
+nightly: $(VENV)/.dev ## the long runs too, with fresh random examples, and the kernels as plain Python
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+bench: $(VENV)/.dev ## measure, keep the results, write docs/benchmarks.md
+	$(BIN)/python -m benchmarks.run
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,147 @@
+"""The figures of docs/benchmarks.md, one function each; ratios are measured within one run."""
+
+from __future__ import annotations
+
+import json
+import math
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.reference.algorithm_1 import sjf_bco
+
+import ringsched
+from ringsched import Scenario
+from ringsched.engine.problem import problem_of
+from ringsched.placement.runner import Runner
+from ringsched.placement.trial import KAPPA
+from ringsched.policies.orders import priorities
+
+PAPER_SEEDS = 3
+COMPARE_SEEDS = 20
+LARGE = {"jobs": 10_000, "servers": 1_250, "gpus_per_server": 8, "sizes": "paper", "slot_s": 60.0}
+
+
+def best_of(work: Callable[[], object], *, repeats: int, number: int = 1) -> float:
+    """Return the shortest time of one call in seconds: what the machine can do when left alone."""
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        for _ in range(number):
+            work()
+        times.append((time.perf_counter() - started) / number)
+    return min(times)
+
+
+def one_trial() -> dict[str, Any]:
+    """One (theta, kappa) trial of the paper's workload: 160 jobs on 20 servers."""
+    results = {}
+    for kappa in (1, 8, 32):
+        problem = problem_of(ringsched.generate_paper(seed=0, horizon_s=None))
+        runner = Runner(problem, priorities(problem, "smallest-first"))
+        runner.run(KAPPA, theta=problem.horizon, kappa=kappa)
+
+        def trial(runner: Runner = runner, kappa: int = kappa, theta: int = problem.horizon) -> None:
+            runner.run(KAPPA, theta=theta, kappa=kappa)
+
+        results[f"kappa {kappa}, ms"] = 1e3 * best_of(trial, repeats=20, number=20)
+    return results
+
+
+def algorithm_1() -> dict[str, Any]:
+    """All of SJF-BCO, from scenario to plan, against the literal Algorithm 1 of the tests."""
+    ours, literal = 0.0, 0.0
+    for seed in range(PAPER_SEEDS):
+        scenario = ringsched.generate_paper(seed=seed)
+        ours += best_of(lambda scenario=scenario: _planned(scenario, "sjf-bco"), repeats=5)  # type: ignore[misc]
+        literal += best_of(lambda scenario=scenario: sjf_bco(scenario, exact=False, jump=True), repeats=1)  # type: ignore[misc]
+    return {
+        "kernels, s": ours / PAPER_SEEDS,
+        "literal, s": literal / PAPER_SEEDS,
+        "times faster": literal / ours,
+    }
+
+
+def large() -> dict[str, Any]:
+    """10,000 jobs on 1,250 servers x 8 GPUs, each policy in a process of its own."""
+    results: dict[str, Any] = {}
+    for policy in ("longest-first", "first-fit", "list-scheduling", "sjf-bco"):
+        answer = subprocess.run(
+            [sys.executable, "-m", "benchmarks.measure", policy],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        results |= {f"{policy}, {key}": value for key, value in json.loads(answer.stdout).items()}
+    return results
+
+
+def one_large_plan(policy: str) -> dict[str, Any]:
+    """Plan the large scenario once, kernels loaded; time and peak memory of the whole process."""
+    scenario = ringsched.generate_uniform(seed=0, **LARGE)
+    _planned(ringsched.generate_uniform(seed=0, jobs=10, servers=2, sizes="uniform", slot_s=60.0), policy)
+    started = time.perf_counter()
+    plan = ringsched.plan(scenario, policy)
+    seconds = time.perf_counter() - started
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"s": seconds, "gap": plan.gap, "peak MiB": peak_mib}
+
+
+def compare() -> dict[str, Any]:
+    """`ringsched compare`: 20 seeds of the paper's workload x 5 policies, all cores, warm."""
+    with TemporaryDirectory() as folder:
+        files = []
+        for seed in range(COMPARE_SEEDS):
+            path = Path(folder, f"{seed}.json")
+            path.write_text(json.dumps(ringsched.generate_paper(seed=seed).expanded()))
+            files.append(str(path))
+        policies = ",".join(policy.name for policy in ringsched.list_policies())
+        command = [sys.executable, "-m", "ringsched", "compare", *files, "--policies", policies, "--json"]
+        started = time.perf_counter()
+        subprocess.run(command, capture_output=True, check=True)
+        return {"s": time.perf_counter() - started}
+
+
+def scaling() -> dict[str, Any]:
+    """How the time of one plan grows with jobs, with GPUs and with contention; fitted exponents."""
+    series: dict[str, list[tuple[float, float]]] = {"jobs": [], "GPUs": [], "gradient size": []}
+    for jobs in (500, 1000, 2000, 4000, 8000):
+        series["jobs"].append((jobs, _time_of(jobs=jobs, servers=256)))
+    for servers in (64, 128, 256, 512, 1024):
+        series["GPUs"].append((8 * servers, _time_of(jobs=2000, servers=servers)))
+    for factor in (0.25, 0.5, 1.0, 2.0, 4.0):
+        series["gradient size"].append((factor, _time_of(jobs=2000, servers=256, factor=factor)))
+    return {name: {"points": points, "exponent": _exponent(points)} for name, points in series.items()}
+
+
+def _time_of(*, jobs: int, servers: int, factor: float = 1.0) -> float:
+    scenario = ringsched.generate_uniform(
+        seed=0, jobs=jobs, servers=servers, gpus_per_server=8, sizes="paper", slot_s=600.0
+    )
+    heavier = tuple(job.replace(gradient_mb=job.gradient_mb * factor) for job in scenario.jobs)
+    problem = problem_of(scenario.replace(jobs=heavier))
+    runner = Runner(problem, priorities(problem, "smallest-first"))
+    return best_of(lambda: runner.run(KAPPA, theta=problem.horizon, kappa=4), repeats=5)
+
+
+def _exponent(points: list[tuple[float, float]]) -> float:
+    """Return the slope of a least-squares line through the logarithms."""
+    pairs = [(math.log(x), math.log(y)) for x, y in points]
+    mean_x = sum(x for x, _ in pairs) / len(pairs)
+    mean_y = sum(y for _, y in pairs) / len(pairs)
+    return sum((x - mean_x) * (y - mean_y) for x, y in pairs) / sum((x - mean_x) ** 2 for x, _ in pairs)
+
+
+def _planned(scenario: Scenario, policy: str) -> None:
+    with suppress(ringsched.Infeasible):
+        ringsched.plan(scenario, policy)
+
+
+if __name__ == "__main__":
+    print(json.dumps(one_large_plan(sys.argv[1])))

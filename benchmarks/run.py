@@ -1,0 +1,139 @@
+"""`make bench`: measure, keep the results, and write docs/benchmarks.md from all that were kept.
+
+Usage: python -m benchmarks.run [NAME...]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks import measure
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "benchmarks.md"
+PICTURE = ROOT / "docs" / "benchmarks-scaling.svg"
+
+FIGURES = {
+    "one_trial": measure.one_trial,
+    "algorithm_1": measure.algorithm_1,
+    "large": measure.large,
+    "compare": measure.compare,
+    "scaling": measure.scaling,
+}
+GOALS = {
+    "one_trial": "at most 0.2 ms",
+    "algorithm_1": "at least 100 times faster than the literal one",
+    "large": "longest-first under 5 s, sjf-bco under 60 s, under 1024 MiB",
+    "compare": "under 30 s on 2 cores",
+    "scaling": "a plot and the fitted exponents",
+}
+
+
+def main(names: list[str]) -> None:
+    """Measure the named figures, or all."""
+    figures = {}
+    for name in names or FIGURES:
+        figures[name] = FIGURES[name]()
+        print(f"{name}: {json.dumps(figures[name])}", flush=True)
+    now = datetime.now(UTC)
+    result = {"date": now.isoformat(timespec="seconds"), "machine": machine(), "figures": figures}
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{now:%Y-%m-%dT%H%M%S}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    results = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.json"))]
+    PAGE.write_text(page(results), encoding="utf-8")
+    if "scaling" in figures:
+        draw(figures["scaling"])
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    packages = ("ringsched", "numba", "numpy")
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    } | {name: version(name) for name in packages}
+
+
+def page(results: list[dict[str, Any]]) -> str:
+    """Return docs/benchmarks.md: the newest value of every figure, and how it went over time."""
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `make bench`; do not edit. Times are the best of several runs with compiled kernels, since",
+        "machines are noisy; ratios are measured within one run. Every earlier result is kept in",
+        "`benchmarks/results/` and is a column below, so that a regression shows.",
+        "",
+    ]
+    for name, function in FIGURES.items():
+        kept = [result for result in results if name in result["figures"]]
+        if kept:
+            lines += [f"## {(function.__doc__ or '').splitlines()[0]}", "", f"Goal: {GOALS[name]}."]
+            lines += [f"Command: `python -m benchmarks.run {name}`.", "", *_table(name, kept), ""]
+    lines += ["## Machines", "", *[f"- {r['date']}: {_words(r['machine'])}" for r in results], ""]
+    return "\n".join(lines)
+
+
+def draw(scaling: dict[str, Any]) -> None:
+    """Draw how cost grows, on logarithmic axes."""
+    from matplotlib import pyplot
+
+    pyplot.rcParams["svg.hashsalt"] = "ringsched"
+    figure, axes = pyplot.subplots(1, len(scaling), figsize=(11, 3.2), layout="constrained")
+    for axis, (name, curve) in zip(axes, scaling.items(), strict=True):
+        axis.loglog(*zip(*[(x, 1e3 * y) for x, y in curve["points"]], strict=True), marker="o")
+        axis.set_xlabel(name)
+        axis.set_ylabel("ms per trial")
+        axis.set_title(f"exponent {curve['exponent']:.2f}")
+        axis.grid(visible=True, which="both", alpha=0.3)
+    figure.savefig(PICTURE, metadata={"Date": None})
+
+
+def _table(name: str, results: list[dict[str, Any]]) -> list[str]:
+    if name == "scaling":
+        newest = results[-1]["figures"][name]
+        rows = [
+            f"| {curve} | {_figures([r['figures'][name][curve]['exponent'] for r in results])} |"
+            for curve in newest
+        ]
+        heading = "| exponent of one trial's time with | " + " | ".join(r["date"] for r in results) + " |"
+        return [heading, _rule(len(results)), *rows, "", f"![how cost grows]({PICTURE.name})"]
+    keys = list(results[-1]["figures"][name])
+    heading = "| | " + " | ".join(result["date"] for result in results) + " |"
+    rows = [f"| {key} | {_figures([r['figures'][name].get(key) for r in results])} |" for key in keys]
+    return [heading, _rule(len(results)), *rows]
+
+
+def _rule(columns: int) -> str:
+    return "|---" * (columns + 1) + "|"
+
+
+def _figures(values: list[float | None]) -> str:
+    return " | ".join("" if value is None else f"{value:.3g}" for value in values)
+
+
+def _words(facts: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in facts.items())
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or "unknown"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -70,7 +70,7 @@ def page(results: list[dict[str, Any]]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Written by `make bench`; do not edit. Times are the best of several runs with compiled kernels, since",
+        "Written by `make bench`; do not edit. Times are the best of several runs with compiled kernels, as",
         "machines are noisy; ratios are measured within one run. Every earlier result is kept in",
         "`benchmarks/results/` and is a column below, so that a regression shows.",
         "",

@@ -8,8 +8,13 @@ True
 """
 
 from ringsched._version import __version__
+from ringsched.analysis.compare import Comparison, compare
+from ringsched.analysis.metrics import Metrics, metrics_of
+from ringsched.analysis.runs import ComparisonRow
+from ringsched.analysis.summary import PolicySummary, Ratio
 from ringsched.api import ORDERS, list_policies, lower_bounds, plan, replay
 from ringsched.errors import Infeasible, InputError, PolicyError, RingschedError, UnknownName
+from ringsched.generate import contention_share, generate_paper, generate_uniform
 from ringsched.io.catalogue import CATALOGUE
 from ringsched.io.plan_file import load_plan, plan_to_json, save_plan
 from ringsched.io.scenario_file import load_scenario, scenario_from_dict
@@ -36,18 +41,23 @@ __all__ = [
     "Bound",
     "Cluster",
     "ClusterView",
+    "Comparison",
+    "ComparisonRow",
     "Contention",
     "CustomPolicy",
     "Infeasible",
     "InputError",
     "Job",
     "JobView",
+    "Metrics",
     "Outcome",
     "Placement",
     "Plan",
     "PlannedJob",
     "PolicyError",
+    "PolicySummary",
     "Rack",
+    "Ratio",
     "RingschedError",
     "Scenario",
     "Server",
@@ -57,10 +67,15 @@ __all__ = [
     "Verdict",
     "Violation",
     "__version__",
+    "compare",
+    "contention_share",
+    "generate_paper",
+    "generate_uniform",
     "list_policies",
     "load_plan",
     "load_scenario",
     "lower_bounds",
+    "metrics_of",
     "plan",
     "plan_to_json",
     "replay",

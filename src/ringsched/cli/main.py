@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from ringsched._version import __version__
+from ringsched.cli.compare import compare_command
+from ringsched.cli.generate import generate_command
 from ringsched.cli.plan import plan_command
 from ringsched.cli.policies import policies_command
 from ringsched.cli.verify import verify_command
@@ -46,7 +48,7 @@ def ringsched() -> None:
     """
 
 
-for command in (plan_command, verify_command, policies_command):
+for command in (plan_command, verify_command, compare_command, policies_command, generate_command):
     ringsched.add_command(command)
 
 

@@ -23,7 +23,7 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
     """Print a plan: its jobs, its makespan, and how good that is."""
     capacity, servers = scenario.cluster.capacity, len(scenario.cluster.servers)
     parts: list[str | Table] = [
-        f"{_count(len(plan.jobs), 'job')} on {_count(servers, 'server')} with {_count(capacity, 'GPU')}, "
+        f"{counted(len(plan.jobs), 'job')} on {counted(servers, 'server')} with {counted(capacity, 'GPU')}, "
         f"policy {plan.policy} ({', '.join(_choices(plan))})"
     ]
     # Someone who watches sees a screenful; a file or the next command in a pipe gets all.
@@ -38,21 +38,21 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
         parts.append(f"ends after the horizon of {seconds(horizon_s)}, which this policy does not observe")
     if output is not None:
         parts.append(f"plan written to {output}")
-    _show(parts)
+    show(parts)
 
 
 def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
     """Print whether a plan is valid and, if not, every violation."""
     if verdict.valid:
         totals = f"makespan {seconds(plan.makespan_s)}, gap {plan.gap:.3f}"
-        _show([f"valid: {plan_file}, {_count(len(plan.jobs), 'job')}, {totals}"])
+        show([f"valid: {plan_file}, {counted(len(plan.jobs), 'job')}, {totals}"])
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("constraint", no_wrap=True)
     table.add_column("violation", overflow="fold")
     for violation in verdict.violations:
         table.add_row(violation.constraint, violation.message)
-    _show([f"invalid: {plan_file}, {_count(len(verdict.violations), 'violation')}", table])
+    show([f"invalid: {plan_file}, {counted(len(verdict.violations), 'violation')}", table])
 
 
 def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
@@ -63,7 +63,7 @@ def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
     for policy in policies:
         options = " ".join(f"--{option}" for option in sorted(policy.options))
         table.add_row(policy.name, policy.order, policy.rule, policy.search, options)
-    _show([table, f"orders for --order: {', '.join(orders)}"])
+    show([table, f"orders for --order: {', '.join(orders)}"])
 
 
 def seconds(value: float) -> str:
@@ -74,7 +74,7 @@ def seconds(value: float) -> str:
     >>> seconds(412.0), seconds(4107.2727), seconds(0.12345)
     ('412 s', '4107.3 s', '0.123 s')
     """
-    return f"{_figure(value)} s"
+    return f"{figure(value)} s"
 
 
 def placed(placement: Placement) -> str:
@@ -95,7 +95,7 @@ def _job_table(plan: Plan, num_rows: int) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("servers:GPUs", overflow="fold")
     for job in plan.jobs[:num_rows]:
-        times = (_figure(job.start_s), _figure(job.finish_s))
+        times = (figure(job.start_s), figure(job.finish_s))
         table.add_row(job.name, str(job.gpus.num_gpus), *times, placed(job.gpus))
     return table
 
@@ -134,7 +134,7 @@ def _reason(bound: Bound) -> str:
         return f"{bound.name}: {terms['job']} needs {seconds(float(terms['best_case_s']))}{after}"
     if bound.name == "area":
         return (
-            f"{bound.name}: {_figure(float(terms['gpu_seconds']))} GPU-seconds on {terms['gpus']} GPUs{after}"
+            f"{bound.name}: {figure(float(terms['gpu_seconds']))} GPU-seconds on {terms['gpus']} GPUs{after}"
         )
     return (
         f"{bound.name}: {terms['jobs']} jobs with more than half of the GPUs need "
@@ -150,17 +150,19 @@ def _ranges(indices: Sequence[int]) -> str:
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def _figure(value: float) -> str:
+def figure(value: float) -> str:
+    """Return a number for people."""
     if value == round(value):
         return f"{value:.0f}"
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Return `1 job`, `2 jobs`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _show(parts: Sequence[str | Table]) -> None:
+def show(parts: Sequence[str | Table]) -> None:
     """Print to a terminal in its width; elsewhere in a fixed width, without trailing spaces."""
     watched = sys.stdout.isatty()
     # Names are printed as they are: "[red]" and ":cat:" mean nothing to us.

@@ -52,8 +52,8 @@ def sharing_factor(contention: Contention, num_jobs: int) -> float:
     --------
     >>> round(sharing_factor(Contention(degradation=0.2745), 4), 2)
     4.82
-    >>> sharing_factor(Contention(table=(1.0, 2.3, 3.6)), 5)
-    6.2
+    >>> sharing_factor(Contention(table=(1.0, 2.5, 4.0)), 5)
+    7.0
     """
     table = contention.table
     if table is None:

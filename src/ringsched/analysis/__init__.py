@@ -1,0 +1,1 @@
+"""What plans are worth: metrics of one, comparisons of many."""

@@ -1,0 +1,173 @@
+"""Files of comparison rows: CSV, which grows with every row, and Parquet, written at the end."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from ringsched.analysis.runs import INFEASIBLE, OK, ComparisonRow
+from ringsched.errors import InputError
+from ringsched.io.files import check_writable, read_text, write_text
+
+COLUMNS = tuple(field.name for field in fields(ComparisonRow))
+TEXTS = ("scenario", "scenario_sha256", "policy", "order", "ringsched_version", "status")
+NOT_OURS = "is not a table that `ringsched compare` wrote; choose another file, or replace it by --no-resume"
+
+
+class RowFile(Protocol):
+    """Where rows are kept; open once, add row by row, close with all of them in order."""
+
+    def read(self) -> list[ComparisonRow]:
+        """Return the rows that are there."""
+
+    def open(self, rows: Sequence[ComparisonRow]) -> None:
+        """Start anew with these rows."""
+
+    def add(self, row: ComparisonRow) -> None:
+        """Keep one more row."""
+
+    def close(self, rows: Sequence[ComparisonRow]) -> None:
+        """Leave exactly these rows, in this order."""
+
+
+def row_file(path: Path) -> RowFile:
+    """Return the kind of file its name asks for, or say why it cannot be written."""
+    kinds: dict[str, type[CsvRows] | type[ParquetRows]] = {".csv": CsvRows, ".parquet": ParquetRows}
+    kind = kinds.get(path.suffix.lower())
+    if kind is None:
+        raise InputError("must end in .csv or .parquet", file=str(path))
+    check_writable(path)
+    if path.exists() and not path.is_file():
+        raise InputError("is not a file that rows could be kept in", file=str(path))
+    return kind(path)
+
+
+class CsvRows:
+    """One line a row. A line is appended whole and at once; the order is set right at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: TextIO | None = None
+
+    def read(self) -> list[ComparisonRow]:
+        """Return the rows in the file; a last line cut short by a crash does not count."""
+        if not self._path.exists() or self._path.stat().st_size == 0:
+            return []
+        whole, _, _ = read_text(self._path).rpartition("\n")
+        try:
+            lines = list(csv.reader(io.StringIO(whole)))
+        except csv.Error:
+            lines = []
+        if not lines or tuple(lines[0]) != COLUMNS:
+            raise InputError(NOT_OURS, file=str(self._path))
+        return [self._row(at, line) for at, line in enumerate(lines[1:], start=2)]
+
+    def open(self, rows: Sequence[ComparisonRow]) -> None:
+        """Write these rows and stay open for more."""
+        write_text(self._path, _csv([COLUMNS, *map(astuple, rows)]))
+        try:
+            self._file = self._path.open("a", encoding="utf-8", newline="")
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def add(self, row: ComparisonRow) -> None:
+        """Append one line."""
+        if self._file is None:
+            return
+        try:
+            self._file.write(_csv([astuple(row)]))
+            self._file.flush()
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def close(self, rows: Sequence[ComparisonRow]) -> None:
+        """Write all rows in order."""
+        if self._file is not None:
+            self._file.close()
+        write_text(self._path, _csv([COLUMNS, *map(astuple, rows)]))
+
+    def _row(self, line_number: int, line: Sequence[str]) -> ComparisonRow:
+        try:
+            return row_from(dict(zip(COLUMNS, line, strict=True)))
+        except (ValueError, TypeError):
+            place = f"line {line_number}"
+            raise InputError(NOT_OURS, file=str(self._path), place=place) from None
+
+    def _unwritable(self, error: OSError) -> InputError:
+        return InputError(
+            f"cannot be written: {(error.strerror or str(error)).lower()}", file=str(self._path)
+        )
+
+
+class ParquetRows:
+    """A Parquet file cannot grow row by row: it is written when the work ends, also by Ctrl-C."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import pyarrow.parquet  # type: ignore[import-untyped]  # noqa: F401
+        except ImportError:
+            raise InputError("needs pyarrow: pip install 'ringsched[parquet]'", file=str(path)) from None
+        self._path = path
+
+    def read(self) -> list[ComparisonRow]:
+        """Return the rows in the file."""
+        from pyarrow import ArrowException, parquet
+
+        if not self._path.exists():
+            return []
+        try:
+            table = parquet.read_table(self._path)
+            return [row_from(row) for row in table.select(COLUMNS).to_pylist()]
+        except (ArrowException, OSError, KeyError, ValueError, TypeError):
+            raise InputError(NOT_OURS, file=str(self._path)) from None
+
+    def open(self, rows: Sequence[ComparisonRow]) -> None:
+        """Leave the file as it is."""
+
+    def add(self, row: ComparisonRow) -> None:
+        """Leave the file as it is."""
+
+    def close(self, rows: Sequence[ComparisonRow]) -> None:
+        """Write all rows, first beside the file, then over it."""
+        import pyarrow
+        from pyarrow import parquet
+
+        types = {"seed": pyarrow.int64()} | dict.fromkeys(TEXTS, pyarrow.string())
+        schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in COLUMNS])
+        records = [dict(zip(COLUMNS, astuple(row), strict=True)) for row in rows]
+        target = self._path.resolve()
+        temporary = target.with_name(f".{target.name[:50]}.new")
+        try:
+            parquet.write_table(pyarrow.Table.from_pylist(records, schema), temporary)
+            temporary.replace(target)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InputError(f"cannot be written: {reason}", file=str(self._path)) from None
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def row_from(values: Mapping[str, Any]) -> ComparisonRow:
+    """Return the row of these values, texts or numbers; raise ValueError or TypeError if they are none."""
+    row = ComparisonRow(**{name: _value(name, values[name]) for name in COLUMNS})
+    if row.status not in (OK, INFEASIBLE) or (row.status == OK and None in (row.makespan_s, row.gap)):
+        raise ValueError(row.status)
+    return row
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in TEXTS:
+        return str(value)
+    if value is None or value == "":
+        return None
+    return int(value) if name == "seed" else float(value)
+
+
+def _csv(lines: Sequence[Sequence[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()

@@ -1,0 +1,141 @@
+"""What the rows of a comparison say: means, and ratios to a baseline in pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ringsched.analysis.runs import OK, ComparisonRow
+from ringsched.analysis.student import t_quantile
+
+METRICS = (
+    "makespan_s",
+    "mean_completion_s",
+    "p95_completion_s",
+    "gpu_utilisation",
+    "contention_loss",
+    "spreading_loss",
+    "lower_bound_s",
+    "gap",
+    "planning_s",
+)
+
+# The rows of one policy: scenario -> seed (None if it takes none) -> row.
+Runs = Mapping[str, Mapping[int | None, ComparisonRow]]
+Pair = tuple[ComparisonRow, ComparisonRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio:
+    """Makespan over the baseline's: geometric mean over the pairs, and its 95 % confidence interval.
+
+    There is no mean without a pair, and no interval with fewer than two independent pairs.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    num_pairs: int
+    num_left_out: int  # pairs in which at least one of the two is infeasible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySummary:
+    """All runs of one policy under one order; means are over the feasible ones."""
+
+    policy: str
+    order: str
+    num_runs: int
+    num_infeasible: int
+    means: Mapping[str, float]  # empty if all are infeasible
+    makespan_ratio: Ratio | None  # None for the baseline itself
+
+
+def summaries(rows: Sequence[ComparisonRow]) -> tuple[PolicySummary, ...]:
+    """Return a summary of every policy, in order of appearance; the first is the baseline."""
+    runs: dict[tuple[str, str], dict[str, dict[int | None, ComparisonRow]]] = {}
+    for row in rows:
+        runs.setdefault((row.policy, row.order), {}).setdefault(row.scenario_sha256, {})[row.seed] = row
+    baseline = next(iter(runs.values()), {})
+    return tuple(_summary(*name, own, baseline) for name, own in runs.items())
+
+
+def makespan_ratio(own: Runs, baseline: Runs) -> Ratio:
+    """Compare two policies scenario by scenario and seed by seed.
+
+    Several seeds of one scenario say little about other scenarios: where there are several scenarios,
+    the seeds of each are averaged first, and the interval is over scenarios.
+    """
+    pairs = [_pairs(own[scenario], baseline[scenario]) for scenario in own if scenario in baseline]
+    logs = [[math.log(_ratio(*pair)) for pair in each if _both_feasible(pair)] for each in pairs]
+    num_pairs = sum(map(len, logs))
+    independent = logs[0] if len(logs) == 1 else [math.fsum(each) / len(each) for each in logs if each]
+    mean, low, high = interval(independent)
+    return Ratio(
+        mean=_exp(mean),
+        low=_exp(low),
+        high=_exp(high),
+        num_pairs=num_pairs,
+        num_left_out=sum(map(len, pairs)) - num_pairs,
+    )
+
+
+def interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """Return mean, low and high end of Student's 95 % interval; what cannot be said is None.
+
+    Examples
+    --------
+    >>> interval([1.0]), interval([])
+    ((1.0, None, None), (None, None, None))
+    """
+    number = len(values)
+    if number == 0:
+        return None, None, None
+    mean = math.fsum(values) / number
+    if number == 1:
+        return mean, None, None
+    variance = math.fsum((value - mean) ** 2 for value in values) / (number - 1)
+    half = t_quantile(number - 1) * math.sqrt(variance / number)
+    return mean, mean - half, mean + half
+
+
+def _summary(policy: str, order: str, own: Runs, baseline: Runs) -> PolicySummary:
+    rows = [row for runs in own.values() for row in runs.values()]
+    feasible = [row for row in rows if row.status == OK]
+    return PolicySummary(
+        policy=policy,
+        order=order,
+        num_runs=len(rows),
+        num_infeasible=len(rows) - len(feasible),
+        means={name: _mean(getattr(row, name) for row in feasible) for name in METRICS} if feasible else {},
+        makespan_ratio=None if own is baseline else makespan_ratio(own, baseline),
+    )
+
+
+def _pairs(
+    own: Mapping[int | None, ComparisonRow], baseline: Mapping[int | None, ComparisonRow]
+) -> list[Pair]:
+    """Pair rows by seed; a policy without seeds stands against every seed of the other."""
+    drawn = sorted({seed for seed in (*own, *baseline) if seed is not None})
+    seeds: list[int | None] = [*drawn] or [None]
+    found = [(own.get(seed, own.get(None)), baseline.get(seed, baseline.get(None))) for seed in seeds]
+    return [(mine, theirs) for mine, theirs in found if mine is not None and theirs is not None]
+
+
+def _both_feasible(pair: Pair) -> bool:
+    return all(row.status == OK for row in pair)
+
+
+def _ratio(own: ComparisonRow, baseline: ComparisonRow) -> float:
+    # Without jobs every makespan is 0, and all policies are equal.
+    return own.makespan_s / baseline.makespan_s if own.makespan_s and baseline.makespan_s else 1.0
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return math.fsum(listed) / len(listed)
+
+
+def _exp(value: float | None) -> float | None:
+    return None if value is None else math.exp(value)

@@ -1,0 +1,195 @@
+"""`ringsched generate`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ringsched.errors import InputError
+from ringsched.generate import Description, describe, generate_paper, generate_uniform
+from ringsched.generate.mixes import MODEL_MIXES, SIZE_MIXES
+from ringsched.io.files import check_writable, write_text
+from ringsched.io.scenario_text import scenario_to_json
+from ringsched.model import Scenario
+
+
+def _horizon(ctx: click.Context, option: click.Parameter, value: str) -> float | None:
+    """Return the seconds; the word "none" leaves the horizon out."""
+    try:
+        return None if value == "none" else float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number nor none", ctx, option) from None
+
+
+def _common(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that every kind of workload has."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+        click.option("-q", "--quiet", is_flag=True, help="Print no summary."),
+        click.option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Write the scenario there instead of printing it.",
+        ),
+        click.option(
+            "--seed", metavar="N", type=int, default=0, show_default=True, help="Same seed, same bytes."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group("generate")
+def generate_command() -> None:
+    """Make a workload: a scenario out of a seed.
+
+    Prints the scenario as JSON, or writes it with -o, and says in short what it amounts to.
+    """
+
+
+@generate_command.command("paper")
+@click.option(
+    "--contention",
+    metavar="X",
+    type=float,
+    default=0.15,
+    show_default=True,
+    help="Share of the jobs' time that is not computation, reached within 0.005.",
+)
+@click.option(
+    "--servers", metavar="N", type=int, default=20, show_default=True, help="The first N of the seed's draw."
+)
+@click.option(
+    "--jobs", metavar="N", type=int, default=160, show_default=True, help="In the paper's proportions."
+)
+@click.option(
+    "--horizon",
+    metavar="S",
+    callback=_horizon,
+    default="1200",
+    show_default=True,
+    help="T in seconds, or none.",
+)
+@click.option(
+    "--share-servers",
+    metavar="N",
+    type=int,
+    help="Reach the share on N servers, so that a sweep over servers has the same jobs.",
+)
+@_common
+def paper_command(
+    contention: float,
+    servers: int,
+    jobs: int,
+    horizon: float | None,
+    share_servers: int | None,
+    seed: int,
+    output: Path | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """The paper's workload: 160 jobs on servers of 4 to 32 GPUs, in slots of a second."""
+    _generate(
+        lambda: generate_paper(seed, servers, contention, horizon, jobs=jobs, share_servers=share_servers),
+        output,
+        quiet,
+        as_json,
+    )
+
+
+@generate_command.command("uniform")
+@click.option("--servers", metavar="N", type=int, default=1250, show_default=True)
+@click.option("--gpus-per-server", metavar="N", type=int, default=8, show_default=True)
+@click.option("--racks", metavar="N", type=int, default=0, show_default=True, help="0 for none.")
+@click.option("--jobs", metavar="N", type=int, default=10_000, show_default=True)
+@click.option(
+    "--sizes",
+    metavar="MIX",
+    default="paper",
+    show_default=True,
+    help=f"GPUs per job: {', '.join(SIZE_MIXES)}, or weights such as 1:80,2:14.",
+)
+@click.option(
+    "--models",
+    metavar="MIX",
+    default="uniform",
+    show_default=True,
+    help=f"Models of the catalogue: {', '.join(MODEL_MIXES)}, or weights such as resnet50:3,vgg16:1.",
+)
+@click.option(
+    "--min-hours", metavar="H", type=float, default=0.5, show_default=True, help="Shortest best case."
+)
+@click.option(
+    "--max-hours", metavar="H", type=float, default=8.0, show_default=True, help="Longest best case."
+)
+@click.option(
+    "--submit-hours",
+    metavar="H",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Jobs are submitted over so many hours; 0: all at the start.",
+)
+@click.option("--inter-server-gbps", metavar="X", type=float, default=100.0, show_default=True)
+@click.option(
+    "--rack-uplink-gbps", metavar="X", type=float, help="Default: a quarter of what its servers can send."
+)
+@click.option("--slot", "slot_s", metavar="S", type=float, help="Slotted time instead of continuous time.")
+@_common
+def uniform_command(output: Path | None, quiet: bool, as_json: bool, **options: Any) -> None:
+    """Known models on like servers; durations are log-uniform."""
+    _generate(lambda: generate_uniform(**options), output, quiet, as_json)
+
+
+def _generate(make: Callable[[], Scenario], output: Path | None, quiet: bool, as_json: bool) -> None:
+    """Make a scenario, write it, and print what it amounts to."""
+    if output is not None:
+        if output == Path("-"):
+            raise InputError("names no file; without -o the scenario is printed", field="-o -")
+        check_writable(output)
+    try:
+        scenario = make()
+    except InputError as error:
+        raise _option_error(error) from None
+    summary = "" if quiet else _summary(scenario, output, as_json)
+    if output is None:
+        click.echo(scenario_to_json(scenario), nl=False)
+    else:
+        write_text(output, scenario_to_json(scenario))
+    if summary:
+        click.echo(summary, err=output is None)  # stdout is taken where it holds the scenario
+
+
+def _summary(scenario: Scenario, output: Path | None, as_json: bool) -> str:
+    description = describe(scenario)
+    if as_json:
+        head = {"name": scenario.name, "scenario_sha256": scenario.sha256()}
+        where = {} if output is None else {"output": str(output)}
+        return json.dumps(head | asdict(description) | where, indent=1)
+    lines = _lines(description)
+    return "\n".join(lines if output is None else [*lines, f"scenario written to {output}"])
+
+
+def _lines(description: Description) -> list[str]:
+    from ringsched.cli.tables import seconds  # rich is loaded only when something is printed
+
+    return [
+        f"{description.num_jobs} jobs that ask for {description.job_gpus} GPUs, on {description.num_servers} "
+        f"servers with {description.server_gpus} GPUs",
+        f"contention share  {description.contention_share:.3f} of the jobs' time under list-scheduling",
+        f"lower bound       {seconds(description.lower_bound_s)}",
+    ]
+
+
+def _option_error(error: InputError) -> InputError:
+    """Return the error with the option instead of the argument it is about."""
+    if error.field is None or error.place is not None:
+        return error
+    return InputError(error.problem, field=f"--{error.field.removesuffix('_s').replace('_', '-')}")

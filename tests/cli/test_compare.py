@@ -1,0 +1,218 @@
+"""`ringsched compare`: what it prints, what it refuses, how it ends."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.helpers import FULL, edited, run, run_process, sentence, write_json
+from tests.cli.test_import_budget import modules_after
+
+HEAVY = {"joblib", "pyarrow", "dask", "distributed", "numba", "numpy", "rich"}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """Three scenarios that differ in the iterations of one job."""
+    return [
+        write_json(tmp_path, edited({("jobs", 0, "iterations"): number}), f"{number}.json")
+        for number in (100, 200, 300)
+    ]
+
+
+@pytest.fixture
+def tight(tmp_path: Path) -> Path:
+    """A scenario in which policies that bisect find nothing."""
+    return write_json(tmp_path, edited({("time", "horizon_s"): 2.0}), "tight.json")
+
+
+def summary_of(*arguments: object) -> list[dict[str, Any]]:
+    result = run("compare", *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    summary: list[dict[str, Any]] = json.loads(result.stdout)["summary"]
+    return summary
+
+
+def rows_in(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_table(files: list[Path]) -> None:
+    result = run("compare", *files, "--policies", "first-fit,random,longest-first", "--seeds", 2)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "12 runs, 3 scenarios; means over the feasible runs"
+    assert [line.split()[:2] for line in lines[3:6]] == [
+        ["first-fit", "3"],
+        ["random", "6"],
+        ["longest-first", "3"],
+    ]
+    assert lines[7] == "makespan against first-fit, in pairs; below 1 is better"
+    assert [line.split()[:3] for line in lines[9:11]] == [["random", "6", "0"], ["longest-first", "3", "0"]]
+    assert " to " in lines[9]
+    assert max(map(len, lines)) <= 100
+
+
+def test_infeasible_runs_are_seen(files: list[Path], tight: Path) -> None:
+    result = run("compare", *files, tight, "--policies", "longest-first,first-fit")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert [line.split()[:2] for line in lines[3:5]] == [["longest-first", "4"], ["first-fit", "3"]]
+    assert lines[5] == "infeasible, in no mean and no pair: first-fit 1 of 4"
+    assert lines[-1].split()[:3] == ["first-fit", "3", "1"]
+
+
+def test_only_infeasible_runs(tight: Path) -> None:
+    result = run("compare", tight, "--policies", "longest-first,first-fit", "--metrics", "makespan_s,gap")
+    lines = result.stdout.splitlines()
+    assert lines[4].split() == ["first-fit", "0", "-", "-"]
+    assert lines[5].endswith("first-fit 1 of 1")
+    assert lines[-1].split() == ["first-fit", "0", "1", "-", "-"]
+
+
+def test_json_has_summary_and_rows(files: list[Path]) -> None:
+    result = run("compare", *files, "--policies", "first-fit,longest-first", "--json")
+    content = json.loads(result.stdout)
+    assert content["baseline"] == "first-fit"
+    assert [row["policy"] for row in content["rows"]] == ["first-fit"] * 3 + ["longest-first"] * 3
+    assert [row["scenario"] for row in content["rows"][:3]] == list(map(str, files))
+    first, second = content["summary"]
+    assert first["makespan_ratio"] is None
+    assert second["makespan_ratio"].keys() == {"mean", "low", "high", "num_pairs", "num_left_out"}
+
+
+def test_metrics_and_orders(files: list[Path]) -> None:
+    options = ("--policies", "first-fit", "--orders", "own,longest-first", "--metrics", "gap")
+    lines = run("compare", *files, *options).stdout.splitlines()
+    assert lines[1].split() == ["policy", "n", "gap"]
+    assert lines[2].startswith("first-fit (fifo) ")
+    assert lines[3].startswith("first-fit (longest-first) ")
+    assert lines[5].startswith("makespan against first-fit (fifo), ")
+
+
+def test_output_is_resumed_or_replaced(files: list[Path], tmp_path: Path) -> None:
+    output = tmp_path / "rows.csv"
+    options = ("--policies", "first-fit,random", "-o", output)
+    assert run("compare", *files, *options).stdout.endswith(f"6 rows in {output}\n")
+    before = output.read_bytes()
+    assert run("compare", *files, *options).stdout.endswith(f"6 rows in {output}, 6 of them from before\n")
+    assert output.read_bytes() == before
+    assert run("compare", files[0], *options, "--no-resume").stdout.endswith(f"2 rows in {output}\n")
+    assert len(rows_in(output)) == 2
+
+
+def test_workers_change_nothing(files: list[Path]) -> None:
+    one, two = (
+        summary_of(*files, "--policies", "first-fit,random", "--seeds", 3, "--jobs", number)
+        for number in (1, 2)
+    )
+    for summary in (*one, *two):
+        summary["means"].pop("planning_s")
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--policies", "fist-fit"], "unknown policy 'fist-fit' (did you mean 'first-fit'?)"),
+        (["--policies", " , "], "--policies must name at least one"),
+        (["--policies", "first-fit", "--orders", "lifo"], "unknown order 'lifo'"),
+        (["--policies", "first-fit", "--seeds", "0"], "--seeds must be an integer >= 1"),
+        (["--policies", "first-fit", "--seed", "-1"], "--seed must be an integer >= 0"),
+        (["--policies", "first-fit", "--jobs", "0"], "--jobs must be an integer >= 1"),
+        (["--policies", "first-fit", "--metrics", "gab"], "did you mean 'gap'?"),
+        (["--policies", "first-fit", "-o", "rows.xlsx"], "rows.xlsx: must end in .csv or .parquet"),
+        (["--policies", "first-fit", "-o", "no/rows.csv"], "there is no folder 'no'"),
+        (["--policies", "first-fit", "--dask", "nowhere"], "--dask = nowhere: no Dask scheduler answers"),
+        ([], "Missing option '--policies'"),
+    ],
+)
+def test_wrong_options(files: list[Path], options: list[str], complaint: str) -> None:
+    assert complaint in sentence(run("compare", *files, *options))
+
+
+def test_wrong_scenarios(files: list[Path], tmp_path: Path) -> None:
+    output = tmp_path / "rows.csv"
+    bad = write_json(tmp_path, edited({("jobs", 0, "gpus"): 0}), "bad.json")
+    slow = write_json(tmp_path, edited({("jobs", 0, "backward_ms"): 5000.0}), "slow.json")
+    for path, complaint in (
+        (tmp_path / "absent.json", "absent.json: there is no such file"),
+        (tmp_path, "is a folder"),
+        (bad, "bad.json: jobs[0] 'first': gpus must be"),
+        (slow, "slow.json: jobs[0] 'first': an iteration can take"),
+        (files[0], "100.json: is the same scenario as "),
+    ):
+        said = sentence(run("compare", *files, path, "--policies", "first-fit", "-o", output))
+        assert complaint in said
+    assert not output.exists()
+
+
+def test_inputs_and_files_of_others_are_not_written_over(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("name,gpus,iterations,model\na,1,10,resnet50\n")
+    content = {key: value for key, value in FULL.items() if key != "jobs"} | {"jobs_file": "jobs.csv"}
+    scenario, before = write_json(tmp_path, content), jobs.read_bytes()
+    for option, complaint in (
+        ("--no-resume", "is a jobs_file itself"),
+        ("--resume", "is a jobs_file itself"),
+    ):
+        said = sentence(run("compare", scenario, "--policies", "first-fit", "-o", jobs, option))
+        assert complaint in said
+    other = tmp_path / "other.csv"
+    other.write_text("a,b\n1,2\n")
+    said = sentence(run("compare", scenario, "--policies", "first-fit", "-o", other))
+    assert "is not a table that `ringsched compare` wrote" in said
+    assert (jobs.read_bytes(), other.read_text()) == (before, "a,b\n1,2\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_device_is_no_place_for_rows(files: list[Path], tmp_path: Path) -> None:
+    link = tmp_path / "full.csv"
+    link.symlink_to("/dev/full")
+    assert "is not a file that rows could be kept in" in sentence(
+        run("compare", *files, "--policies", "first-fit", "-o", link)
+    )
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_interrupted_work_is_kept(files: list[Path], tmp_path: Path, number: int) -> None:
+    output = tmp_path / "rows.csv"
+    options = ("--policies", "random", "--seeds", 100_000, "--jobs", number, "-o", output)
+    command = [sys.executable, "-m", "ringsched", "compare", *files, *options]
+    process = subprocess.Popen(
+        list(map(str, command)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 100
+    while not (output.exists() and output.read_bytes().count(b"\n") > 5):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout, stderr) == (130, "", "ringsched: interrupted\n")
+    kept = rows_in(output)
+    assert len(kept) >= 5
+    assert all(row["status"] == "ok" for row in kept)
+
+
+def test_as_a_user_starts_it(files: list[Path]) -> None:
+    done = run_process("compare", *files, "--policies", "longest-first,sjf-bco", "--jobs", 2)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["compare", "--help"]])
+def test_help_loads_none_of_the_heavy_parts(arguments: list[str]) -> None:
+    assert not {module.partition(".")[0] for module in modules_after(*arguments)} & HEAVY

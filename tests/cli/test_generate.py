@@ -1,0 +1,174 @@
+"""`ringsched generate`, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.helpers import OLD_BYTES, run, run_process, sentence
+
+import ringsched
+from ringsched.cli.generate import generate_command
+
+SMALL = ("uniform", "--servers", 4, "--jobs", 12, "--sizes", "1:3,4")
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
+
+
+def test_scenario_on_stdout_and_summary_on_stderr() -> None:
+    result = run("generate", "paper")
+    assert result.exit_code == 0
+    scenario = ringsched.scenario_from_dict(json.loads(result.stdout))
+    assert scenario == ringsched.generate_paper()
+    first, share, bound = result.stderr.splitlines()
+    gpus = sum(job.gpus for job in scenario.jobs)
+    assert first == f"160 jobs that ask for {gpus} GPUs, on 20 servers with {scenario.cluster.capacity} GPUs"
+    reached = ringsched.contention_share(scenario)
+    assert share == f"contention share  {reached:.3f} of the jobs' time under list-scheduling"
+    assert bound == f"lower bound       {ringsched.lower_bounds(scenario)[0].value_s:.0f} s"
+
+
+@pytest.mark.parametrize("kind", [("paper", "--servers", 12, "--seed", 3), SMALL], ids=["paper", "uniform"])
+def test_scenario_in_a_file_plans_and_verifies(tmp_path: Path, kind: tuple[object, ...]) -> None:
+    scenario, plan = tmp_path / "scenario.json", tmp_path / "plan.json"
+    result = run("generate", *kind, "-o", scenario)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[-1] == f"scenario written to {scenario}"
+    assert scenario.read_text(encoding="utf-8") == run("generate", *kind, "--quiet").stdout
+    assert run("plan", scenario, "-o", plan).exit_code == 0
+    assert run("verify", scenario, plan).exit_code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "scenario.json"]
+
+
+def test_summary_as_json(tmp_path: Path) -> None:
+    output = tmp_path / "scenario.json"
+    summary = json.loads(run("generate", *SMALL, "-o", output, "--json").stdout)
+    scenario = ringsched.load_scenario(output)
+    assert summary == {
+        "name": "uniform, seed 0",
+        "scenario_sha256": scenario.sha256(),
+        "num_jobs": 12,
+        "job_gpus": 21,
+        "num_servers": 4,
+        "server_gpus": 32,
+        "contention_share": ringsched.contention_share(scenario),
+        "lower_bound_s": ringsched.lower_bounds(scenario)[0].value_s,
+        "output": str(output),
+    }
+    printed = run("generate", *SMALL, "--json")
+    del summary["output"]
+    assert json.loads(printed.stderr) == summary
+    assert printed.stdout == output.read_text(encoding="utf-8")
+
+
+def test_quiet(tmp_path: Path) -> None:
+    output = tmp_path / "scenario.json"
+    result = run("generate", *SMALL, "-q", "-o", output)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert output.exists()
+    assert run("generate", *SMALL, "-q").stderr == ""
+
+
+def test_options_reach_the_workload() -> None:
+    options = ("--contention", 0, "--servers", 9, "--jobs", 16, "--horizon", "none", "--share-servers", 12)
+    printed = json.loads(run("generate", "paper", "--seed", 4, *options, "-q").stdout)
+    expected = ringsched.generate_paper(4, 9, 0, None, jobs=16, share_servers=12)
+    assert ringsched.scenario_from_dict(printed) == expected
+    options = (
+        *(
+            "--servers",
+            6,
+            "--gpus-per-server",
+            4,
+            "--racks",
+            2,
+            "--jobs",
+            9,
+            "--sizes",
+            "2",
+            "--models",
+            "vision",
+        ),
+        *("--min-hours", 2, "--max-hours", 3, "--submit-hours", 1, "--inter-server-gbps", 25),
+        *("--rack-uplink-gbps", 50, "--slot", 60, "--seed", 8),
+    )
+    printed = json.loads(run("generate", "uniform", *options, "-q").stdout)
+    expected = ringsched.generate_uniform(
+        8, 6, 4, 9, racks=2, sizes="2", models="vision", min_hours=2, max_hours=3, submit_hours=1,
+        inter_server_gbps=25, rack_uplink_gbps=50, slot_s=60,
+    )  # fmt: skip
+    assert ringsched.scenario_from_dict(printed) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["paper", "--contention", 0.9], "--contention = 0.9 cannot be reached: at about 0.5"),
+        (["paper", "--contention", "nan"], "--contention must be a number >= 0 and <= 1, not nan"),
+        (["paper", "--contention", -0.1], "--contention must be a number >= 0 and <= 1, not -0.1"),
+        (["paper", "--servers", 1], "--servers = 1 is too few: with seed 0 they hold 4 GPUs"),
+        (["paper", "--share-servers", 1], "--share-servers = 1 is too few"),
+        (["paper", "--servers", 0], "--servers must be an integer >= 1, not 0"),
+        (["paper", "--servers", 2.5], "Invalid value for '--servers'"),
+        (["paper", "--seed", -1], "--seed must be an integer >= 0, not -1"),
+        (["paper", "--horizon", "soon"], "'soon' is neither a number nor none"),
+        (["paper", "--horizon", 0], "--horizon must be a number > 0, not 0.0"),
+        (["paper", "--jobs", 10**9], "--jobs must be at most"),
+        (["papr"], "No such command 'papr'"),
+        (
+            [*SMALL, "--sizes", "phily"],
+            "--sizes names the unknown mix of sizes 'phily' (did you mean 'philly'?)",
+        ),
+        ([*SMALL, "--sizes", "1:x"], "--sizes: the weight of 1 must be a number"),
+        ([*SMALL, "--sizes", "64"], "--sizes asks for a job of 64 GPUs, but the cluster has 32"),
+        ([*SMALL, "--models", "resnet"], "--models names the unknown mix or model 'resnet' (did you mean"),
+        ([*SMALL, "--racks", 9], "--racks = 9 are more than the servers, 4"),
+        ([*SMALL, "--rack-uplink-gbps", 9], "--rack-uplink-gbps means nothing without racks"),
+        ([*SMALL, "--min-hours", 30], "--min-hours = 30 is above the longest, 8"),
+        ([*SMALL, "--slot", 0.01], "--slot = 0.01 is shorter than an iteration of jobs[0]"),
+        ([*SMALL, "--inter-server-gbps", 1e-300, "--sizes", 16], "jobs[0]"),
+    ],
+)
+def test_wrong_input_writes_nothing(tmp_path: Path, arguments: list[object], said: str) -> None:
+    output = tmp_path / "scenario.json"
+    output.write_bytes(OLD_BYTES)
+    assert said in sentence(run("generate", *arguments, *(["-o", output] if len(arguments) > 1 else [])))
+    assert output.read_bytes() == OLD_BYTES
+    assert list(tmp_path.iterdir()) == [output]
+
+
+def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
+    assert "there is no folder" in sentence(run("generate", *SMALL, "-o", tmp_path / "no" / "scenario.json"))
+    assert "is a folder" in sentence(run("generate", *SMALL, "-o", tmp_path))
+    assert "-o - names no file" in sentence(run("generate", *SMALL, "-o", "-"))
+
+
+@pytest.mark.parametrize("kind", ["paper", "uniform"])
+def test_help_and_reference_name_every_option(kind: str) -> None:
+    result = run("generate", kind, "--help")
+    assert (result.exit_code, result.stderr) == (0, "")
+    section = REFERENCE.read_text(encoding="utf-8").split("\n## `ringsched generate ")[1].split("\n## ")[0]
+    common, *parts = section.split("\n### ")
+    (own,) = [part for part in parts if part.startswith(f"`{kind}")]
+    for parameter in generate_command.commands[kind].params:
+        for option in parameter.opts:
+            assert option in result.stdout
+            assert f"`{option}" in common + own
+
+
+def test_help_of_the_group() -> None:
+    printed = run("generate", "--help").stdout
+    assert printed.startswith("Usage: ringsched generate")
+    assert "paper" in printed
+    assert "uniform" in printed
+
+
+def test_processes_write_the_same_bytes() -> None:
+    outputs = {
+        run_process(
+            "generate", "paper", "--seed", 7, "-q", env=os.environ | {"PYTHONHASHSEED": hash_seed}
+        ).stdout
+        for hash_seed in ("0", "1")
+    }
+    assert len(outputs) == 1

@@ -20,7 +20,7 @@ import ringsched
 from ringsched import Scenario
 from ringsched.engine.problem import problem_of
 from ringsched.placement.runner import Runner
-from ringsched.placement.trial import KAPPA
+from ringsched.placement.trial import KAPPA, LEAST_LOADED
 from ringsched.policies.orders import priorities
 
 PAPER_SEEDS = 3
@@ -50,7 +50,7 @@ def one_trial() -> dict[str, Any]:
         def trial(runner: Runner = runner, kappa: int = kappa, theta: int = problem.horizon) -> None:
             runner.run(KAPPA, theta=theta, kappa=kappa)
 
-        results[f"kappa {kappa}, ms"] = 1e3 * best_of(trial, repeats=20, number=20)
+        results[f"kappa {kappa}, ms"] = 1e3 * best_of(trial, repeats=60, number=20)
     return results
 
 
@@ -85,7 +85,7 @@ def large() -> dict[str, Any]:
 def one_large_plan(policy: str) -> dict[str, Any]:
     """Plan the large scenario once, kernels loaded; time and peak memory of the whole process."""
     scenario = ringsched.generate_uniform(seed=0, **LARGE)
-    _planned(ringsched.generate_uniform(seed=0, jobs=10, servers=2, sizes="uniform", slot_s=60.0), policy)
+    _planned(ringsched.generate_uniform(seed=0, jobs=10, servers=8, sizes="paper", slot_s=60.0), policy)
     started = time.perf_counter()
     plan = ringsched.plan(scenario, policy)
     seconds = time.perf_counter() - started
@@ -110,24 +110,25 @@ def compare() -> dict[str, Any]:
 
 def scaling() -> dict[str, Any]:
     """How the time of one plan grows with jobs, with GPUs and with contention; fitted exponents."""
-    series: dict[str, list[tuple[float, float]]] = {"jobs": [], "GPUs": [], "gradient size": []}
+    series: dict[str, list[tuple[float, float]]] = {"jobs": [], "GPUs": [], "GPUs behind a link": []}
     for jobs in (500, 1000, 2000, 4000, 8000):
         series["jobs"].append((jobs, _time_of(jobs=jobs, servers=256)))
     for servers in (64, 128, 256, 512, 1024):
         series["GPUs"].append((8 * servers, _time_of(jobs=2000, servers=servers)))
-    for factor in (0.25, 0.5, 1.0, 2.0, 4.0):
-        series["gradient size"].append((factor, _time_of(jobs=2000, servers=256, factor=factor)))
+    # Contention: jobs spread as widely as can be over the same GPUs on fewer, larger servers.
+    for size in (4, 8, 16, 32, 64):
+        seconds = _time_of(jobs=2000, servers=2048 // size, gpus_per_server=size, rule=LEAST_LOADED)
+        series["GPUs behind a link"].append((size, seconds))
     return {name: {"points": points, "exponent": _exponent(points)} for name, points in series.items()}
 
 
-def _time_of(*, jobs: int, servers: int, factor: float = 1.0) -> float:
+def _time_of(*, jobs: int, servers: int, gpus_per_server: int = 8, rule: int = KAPPA) -> float:
     scenario = ringsched.generate_uniform(
-        seed=0, jobs=jobs, servers=servers, gpus_per_server=8, sizes="paper", slot_s=600.0
+        seed=0, jobs=jobs, servers=servers, gpus_per_server=gpus_per_server, sizes="paper", slot_s=600.0
     )
-    heavier = tuple(job.replace(gradient_mb=job.gradient_mb * factor) for job in scenario.jobs)
-    problem = problem_of(scenario.replace(jobs=heavier))
+    problem = problem_of(scenario)
     runner = Runner(problem, priorities(problem, "smallest-first"))
-    return best_of(lambda: runner.run(KAPPA, theta=problem.horizon, kappa=4), repeats=5)
+    return best_of(lambda: runner.run(rule, theta=problem.horizon, kappa=4), repeats=9)
 
 
 def _exponent(points: list[tuple[float, float]]) -> float:

@@ -36,7 +36,7 @@ def kernel(function: _Function) -> _Function:
     """
     theirs, config.CACHE_DIR = config.CACHE_DIR, _CACHE_FOLDER
     try:
-        compiled: _Function = _njit(function, cache=True, nogil=True, _nrt=False)
+        compiled: _Function = _njit(function, cache=True, nogil=True, error_model="numpy", _nrt=False)
     finally:
         config.CACHE_DIR = theirs
     return compiled

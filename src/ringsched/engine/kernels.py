@@ -43,7 +43,7 @@ def start(arrays: Arrays, state: State, job: int, charge: int) -> None:
             at += 1
         held = at - first
         num_servers += 1
-        state.server_load[server] += charge * held
+        _charge(arrays, state, server, charge * held)
         if held > 1:
             state.free_gbps[job] = arrays.intra_gbps
         _drop_busy(arrays, state, server, held)
@@ -58,6 +58,16 @@ def start(arrays: Arrays, state: State, job: int, charge: int) -> None:
     if num_servers > 1:
         _enter_racks(arrays, state, job)
     _touch(state, job)
+
+
+@kernel
+def _charge(arrays: Arrays, state: State, server: int, load: int) -> None:
+    state.server_load[server] += load
+    capacity = arrays.capacity[server]
+    whole = state.server_load[server] // capacity
+    state.whole_load[server] = whole
+    # The remainder is small enough for a quotient that compares exactly.
+    state.rest_load[server] = (state.server_load[server] - whole * capacity) / capacity
 
 
 @kernel

@@ -37,6 +37,8 @@ class State(NamedTuple):
     idle: Integers  # idle GPUs, server by server, each by (load, GPU)
     load: Integers  # of each GPU: U_g
     server_load: Integers
+    whole_load: Integers  # of each server: load per GPU, rounded down ...
+    rest_load: Floats  # ... and what is left of it; both together compare exactly
     chosen: Integers  # what a placement rule answers with
     # links
     num_on_link: Integers
@@ -76,6 +78,8 @@ def new_state(arrays: Arrays) -> State:
         idle=_integers(num_gpus),
         load=_integers(num_gpus),
         server_load=_integers(num_servers),
+        whole_load=_integers(num_servers),
+        rest_load=np.zeros(num_servers),
         chosen=_integers(arrays.gpus.max(initial=1)),
         num_on_link=_integers(num_nodes),
         shared_gbps=np.zeros(num_nodes),
@@ -121,6 +125,8 @@ def reset(arrays: Arrays, state: State) -> None:
     state.counts[:] = 0
     state.load[:] = 0
     state.server_load[:] = 0
+    state.whole_load[:] = 0
+    state.rest_load[:] = 0.0
     state.num_on_link[:] = 0
     for link in range(len(arrays.uplink_gbps)):
         state.shared_gbps[link] = arrays.uplink_gbps[link]

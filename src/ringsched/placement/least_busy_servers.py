@@ -43,13 +43,13 @@ def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tup
             order[end] = server
             end += 1
     for place in range(end // 2 - 1, -1, -1):
-        _sink(arrays, state, order, place, end)
+        _sink(state, order, place, end)
     first = end
     total = 0
     while first > 0:
         first -= 1
         order[0], order[first] = order[first], order[0]
-        _sink(arrays, state, order, 0, first)
+        _sink(state, order, 0, first)
         total += arrays.capacity[order[first]]
         if total >= needed:
             break
@@ -57,16 +57,16 @@ def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tup
 
 
 @kernel
-def _sink(arrays: Arrays, state: State, order: Integers, place: int, size: int) -> None:
+def _sink(state: State, order: Integers, place: int, size: int) -> None:
     """Move the server at `place` down a heap of `size` to where it belongs."""
     if place >= size:
         return
     server = order[place]
     while 2 * place + 1 < size:
         child = 2 * place + 1
-        if child + 1 < size and _is_less_busy(arrays, state, order[child + 1], order[child]):
+        if child + 1 < size and _is_less_busy(state, order[child + 1], order[child]):
             child += 1
-        if not _is_less_busy(arrays, state, order[child], server):
+        if not _is_less_busy(state, order[child], server):
             break
         order[place] = order[child]
         place = child
@@ -74,12 +74,9 @@ def _sink(arrays: Arrays, state: State, order: Integers, place: int, size: int) 
 
 
 @kernel
-def _is_less_busy(arrays: Arrays, state: State, one: int, other: int) -> bool:
-    """Compare loads per GPU exactly: whole parts first, then what is left, small enough for floats."""
-    load, capacity = state.server_load[one], arrays.capacity[one]
-    their_load, their_capacity = state.server_load[other], arrays.capacity[other]
-    whole, theirs = load // capacity, their_load // their_capacity
-    if whole != theirs:
-        return whole < theirs
-    rest, their_rest = (load % capacity) / capacity, (their_load % their_capacity) / their_capacity
-    return rest < their_rest or (rest == their_rest and one < other)
+def _is_less_busy(state: State, one: int, other: int) -> bool:
+    """Compare loads per GPU, then indices."""
+    if state.whole_load[one] != state.whole_load[other]:
+        return state.whole_load[one] < state.whole_load[other]
+    rest, theirs = state.rest_load[one], state.rest_load[other]
+    return rest < theirs or (rest == theirs and one < other)

@@ -110,21 +110,22 @@ def compare() -> dict[str, Any]:
 
 def scaling() -> dict[str, Any]:
     """How the time of one plan grows with jobs, with GPUs and with contention; fitted exponents."""
-    series: dict[str, list[tuple[float, float]]] = {"jobs": [], "GPUs": [], "GPUs behind a link": []}
+    series: dict[str, list[tuple[float, float]]] = {"jobs": [], "GPUs": [], "8-GPU jobs, %": []}
     for jobs in (500, 1000, 2000, 4000, 8000):
         series["jobs"].append((jobs, _time_of(jobs=jobs, servers=256)))
     for servers in (64, 128, 256, 512, 1024):
         series["GPUs"].append((8 * servers, _time_of(jobs=2000, servers=servers)))
-    # Contention: jobs spread as widely as can be over the same GPUs on fewer, larger servers.
-    for size in (4, 8, 16, 32, 64):
-        seconds = _time_of(jobs=2000, servers=2048 // size, gpus_per_server=size, rule=LEAST_LOADED)
-        series["GPUs behind a link"].append((size, seconds))
+    # Contention: more and more of the jobs are spread, by a rule that spreads them as widely as can be.
+    for percent in (5, 10, 25, 50, 100):
+        sizes = {1: 100 - percent, 8: percent} if percent < 100 else {8: 100}
+        seconds = _time_of(jobs=2000, servers=256, sizes=sizes, rule=LEAST_LOADED)
+        series["8-GPU jobs, %"].append((percent, seconds))
     return {name: {"points": points, "exponent": _exponent(points)} for name, points in series.items()}
 
 
-def _time_of(*, jobs: int, servers: int, gpus_per_server: int = 8, rule: int = KAPPA) -> float:
+def _time_of(*, jobs: int, servers: int, sizes: Any = "paper", rule: int = KAPPA) -> float:
     scenario = ringsched.generate_uniform(
-        seed=0, jobs=jobs, servers=servers, gpus_per_server=gpus_per_server, sizes="paper", slot_s=600.0
+        seed=0, jobs=jobs, servers=servers, gpus_per_server=8, sizes=sizes, slot_s=600.0
     )
     problem = problem_of(scenario)
     runner = Runner(problem, priorities(problem, "smallest-first"))

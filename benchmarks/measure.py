@@ -110,16 +110,16 @@ def compare() -> dict[str, Any]:
 
 def scaling() -> dict[str, Any]:
     """How the time of one plan grows with jobs, with GPUs and with contention; fitted exponents."""
-    series: dict[str, list[tuple[float, float]]] = {"jobs": [], "GPUs": [], "8-GPU jobs, %": []}
+    series: dict[str, list[tuple[float, float]]] = {"jobs": [], "GPUs": [], "6-GPU jobs, %": []}
     for jobs in (500, 1000, 2000, 4000, 8000):
         series["jobs"].append((jobs, _time_of(jobs=jobs, servers=256)))
     for servers in (64, 128, 256, 512, 1024):
         series["GPUs"].append((8 * servers, _time_of(jobs=2000, servers=servers)))
     # Contention: more and more of the jobs are spread, by a rule that spreads them as widely as can be.
     for percent in (5, 10, 25, 50, 100):
-        sizes = {1: 100 - percent, 8: percent} if percent < 100 else {8: 100}
+        sizes = {1: 100 - percent, 6: percent} if percent < 100 else {6: 100}
         seconds = _time_of(jobs=2000, servers=256, sizes=sizes, rule=LEAST_LOADED)
-        series["8-GPU jobs, %"].append((percent, seconds))
+        series["6-GPU jobs, %"].append((percent, seconds))
     return {name: {"points": points, "exponent": _exponent(points)} for name, points in series.items()}
 
 
@@ -129,7 +129,7 @@ def _time_of(*, jobs: int, servers: int, sizes: Any = "paper", rule: int = KAPPA
     )
     problem = problem_of(scenario)
     runner = Runner(problem, priorities(problem, "smallest-first"))
-    return best_of(lambda: runner.run(rule, theta=problem.horizon, kappa=4), repeats=9)
+    return best_of(lambda: runner.run(rule, theta=problem.horizon, kappa=4), repeats=15)
 
 
 def _exponent(points: list[tuple[float, float]]) -> float:

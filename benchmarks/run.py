@@ -87,7 +87,7 @@ def page(results: list[dict[str, Any]]) -> str:
 def draw(scaling: dict[str, Any]) -> None:
     """Draw how cost grows, on logarithmic axes."""
     from matplotlib import pyplot
-    from matplotlib.ticker import NullFormatter, ScalarFormatter
+    from matplotlib.ticker import LogFormatter, StrMethodFormatter
 
     pyplot.rcParams["svg.hashsalt"] = "ringsched"
     figure, axes = pyplot.subplots(1, len(scaling), figsize=(11, 3.2), layout="constrained")
@@ -96,12 +96,10 @@ def draw(scaling: dict[str, Any]) -> None:
         axis.set_xlabel(name)
         axis.set_ylabel("ms per trial")
         axis.set_title(f"exponent {curve['exponent']:.2f}")
-        for scale, values in ((axis.xaxis, curve["points"]), (axis.yaxis, ())):
-            scale.set_major_formatter(ScalarFormatter())
-            scale.set_minor_formatter(NullFormatter())
-            if values:
-                scale.set_ticks([x for x, _ in values], [f"{x:g}" for x, _ in values])
-                scale.set_ticks([], minor=True)
+        axis.set_xticks([x for x, _ in curve["points"]], [f"{x:g}" for x, _ in curve["points"]])
+        axis.set_xticks([], minor=True)
+        axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
         axis.grid(visible=True, which="both", alpha=0.3)
     figure.savefig(PICTURE, metadata={"Date": None})
 

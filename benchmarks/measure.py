@@ -94,7 +94,7 @@ def one_large_plan(policy: str) -> dict[str, Any]:
 
 
 def compare() -> dict[str, Any]:
-    """`ringsched compare`: 20 seeds of the paper's workload x 5 policies, all cores, warm."""
+    """`ringsched compare`: 20 seeds of the paper's workload x 5 policies, warm."""
     with TemporaryDirectory() as folder:
         files = []
         for seed in range(COMPARE_SEEDS):
@@ -109,7 +109,7 @@ def compare() -> dict[str, Any]:
 
 
 def scaling() -> dict[str, Any]:
-    """How the time of one plan grows with jobs, with GPUs and with contention; fitted exponents."""
+    """How the time of one trial grows with jobs, with GPUs and with spread jobs; fitted exponents."""
     series: dict[str, list[tuple[float, float]]] = {"jobs": [], "GPUs": [], "6-GPU jobs, %": []}
     for jobs in (500, 1000, 2000, 4000, 8000):
         series["jobs"].append((jobs, _time_of(jobs=jobs, servers=256)))

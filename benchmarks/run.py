@@ -108,7 +108,7 @@ def _table(name: str, results: list[dict[str, Any]]) -> list[str]:
     if name == "scaling":
         newest = results[-1]["figures"][name]
         rows = [
-            f"| {curve} | {_figures([r['figures'][name][curve]['exponent'] for r in results])} |"
+            f"| {curve} | {_figures([r['figures'][name].get(curve, {}).get('exponent') for r in results])} |"
             for curve in newest
         ]
         heading = "| exponent of one trial's time with | " + " | ".join(r["date"] for r in results) + " |"

@@ -81,8 +81,9 @@ def plan(
 def replay(scenario: Scenario, plan: Plan) -> Outcome:
     """Return what happens when the jobs start where and when `plan` says.
 
-    Only starts and placements are read; whether they are allowed is for `verify` to say. A job whose
-    GPUs are still held at its start waits for them.
+    Only starts and placements are read, and of a running job not even those; whether they are allowed
+    is for `verify` to say. A job whose GPUs are still held at its start waits for them, and those that
+    start after it wait behind it.
     """
     from ringsched.placement.runner import replay as replay_run
 
@@ -99,17 +100,17 @@ def replay(scenario: Scenario, plan: Plan) -> Outcome:
 
 def _check_placements(scenario: Scenario, planned: Sequence[PlannedJob]) -> None:
     """Raise if a job is not on as many existing GPUs as it needs: nothing could be replayed."""
-    sizes = {server.name: server.gpus for server in scenario.cluster.servers}
+    servers = {server.name: server for server in scenario.cluster.servers}
     for job, entry in zip(scenario.jobs, planned, strict=True):
         place = f"job {job.name!r}"
         for server, held in entry.gpus.items():
-            if server not in sizes:
-                raise UnknownName("server", server, sizes, field="gpus", place=place)
-            if any(not 0 <= gpu < sizes[server] for gpu in held):
-                raise InputError(
-                    f"names a GPU that server {server!r} does not have", field="gpus", place=place
-                )
-        num_gpus = sum(len(set(held)) for held in entry.gpus.values())
+            if server not in servers:
+                raise UnknownName("server", server, servers, field="gpus", place=place)
+            usable = set(range(servers[server].gpus)).difference(servers[server].unavailable)
+            if not usable.issuperset(held) or len(set(held)) < len(held):
+                problem = f"names a GPU of server {server!r} that cannot be used, or one twice"
+                raise InputError(problem, field="gpus", place=place)
+        num_gpus = sum(len(held) for held in entry.gpus.values())
         if num_gpus != job.gpus:
             raise InputError(f"names {num_gpus} GPUs, the job needs {job.gpus}", field="gpus", place=place)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,26 +33,35 @@ def kernel(function: _Function) -> _Function:
     Kernels allocate nothing, so they do without reference counts; counting those of the arrays in our
     named tuples at every call took three quarters of the time.
     """
-    theirs, config.CACHE_DIR = config.CACHE_DIR, _CACHE_FOLDER
+    theirs, config.CACHE_DIR = config.CACHE_DIR, _CACHE_FOLDER or config.CACHE_DIR
+    keep = _CACHE_FOLDER is not None
     try:
-        compiled: _Function = _njit(function, cache=True, nogil=True, error_model="numpy", _nrt=False)
+        compiled: _Function = _njit(function, cache=keep, nogil=True, error_model="numpy", _nrt=False)
     finally:
         config.CACHE_DIR = theirs
     return compiled
 
 
-def _cache_folder() -> str:
+def _cache_folder() -> str | None:
+    """Return where compiled kernels are kept; None if there is no place, then they are compiled anew."""
     digest = hashlib.sha256()
-    for room in _ROOMS:
-        for path in sorted((_PACKAGE / room).glob("*.py")):
-            digest.update(path.read_bytes())
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for base in (config.CACHE_DIR, home / "ringsched"):
+    for path in (Path(__file__), _PACKAGE / "model" / "checks.py", *_kernel_files()):
+        digest.update(path.read_bytes())
+    for base in (config.CACHE_DIR, _user_cache()):
         if base and _is_writable(Path(base)):
             return str(Path(base) / f"kernels-{digest.hexdigest()[:16]}")
-    return str(
-        Path(tempfile.gettempdir()) / f"ringsched-{os.getuid()}" / f"kernels-{digest.hexdigest()[:16]}"
-    )
+    return None
+
+
+def _kernel_files() -> list[Path]:
+    return [path for room in _ROOMS for path in sorted((_PACKAGE / room).glob("*.py"))]
+
+
+def _user_cache() -> Path | None:
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ringsched"
+    except RuntimeError:  # a user without a home, as in some containers
+        return None
 
 
 def _is_writable(folder: Path) -> bool:
@@ -70,12 +78,13 @@ class _Announcement(event.Listener):
     def __init__(self) -> None:
         self._said = False
 
-    def on_start(self, _event: object) -> None:
-        if not self._said and sys.stderr.isatty():
+    def on_start(self, event: Any) -> None:
+        ours = event.data["dispatcher"].py_func.__module__.startswith("ringsched.")
+        if ours and not self._said and sys.stderr.isatty():
+            self._said = True
             sys.stderr.write("ringsched: compiling its kernels, this once; about half a minute\n")
-        self._said = True
 
-    def on_end(self, _event: object) -> None:
+    def on_end(self, event: Any) -> None:
         pass
 
 

@@ -184,6 +184,11 @@ def test_a_device_is_no_place_for_rows(files: list[Path], tmp_path: Path) -> Non
     )
 
 
+def _listen_to_interrupts() -> None:
+    """A shell starts its background work deaf to Ctrl-C, and so would be all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_interrupted_work_is_kept(files: list[Path], tmp_path: Path, number: int) -> None:
     output = tmp_path / "rows.csv"
@@ -195,6 +200,7 @@ def test_interrupted_work_is_kept(files: list[Path], tmp_path: Path, number: int
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=_listen_to_interrupts,
     )
     try:
         deadline = time.monotonic() + 600  # the kernels may have to be compiled first

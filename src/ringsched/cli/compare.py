@@ -67,7 +67,9 @@ SHOWN = tuple(name for name in METRICS if name != "lower_bound_s")
     show_default=True,
     help="Do not compute again what the output has; --no-resume replaces it.",
 )
-@click.option("--jobs", metavar="N", type=int, help="Processes that work; default: all cores.")
+@click.option(
+    "--jobs", metavar="N", type=int, help="Processes that work; default: all cores, if there is enough to do."
+)
 @click.option("--dask", metavar="ADDRESS", help="Let a Dask cluster work; the address of its scheduler.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary and rows as JSON.")
 def compare_command(

@@ -153,6 +153,8 @@ def _generate(make: Callable[[], Scenario], output: Path | None, quiet: bool, as
     if output is not None:
         if output == Path("-"):
             raise InputError("names no file; without -o the scenario is printed", field="-o -")
+        if output.suffix.lower() == ".toml":
+            raise InputError("is named .toml, but what is written is JSON", file=str(output))
         check_writable(output)
     try:
         scenario = make()

@@ -55,7 +55,7 @@ class LiveCluster:
 
     def advance(self, time: float) -> None:
         """Move on to `time` and end the jobs that complete there."""
-        kernels.advance(self._arrays, self._state, time)
+        kernels.advance(self._arrays, self._state, float(time))  # one type, compiled once
 
     def run(self) -> Run:
         """Return what happened, once all jobs have ended."""

@@ -76,7 +76,8 @@ def replay(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[in
     """Run every job on given GPUs from a given instant, or as soon as they are free."""
     planned = {job: gpus[job] for job in problem.queued}
     runner = Runner(problem, starts, release=starts, gpus=planned)
-    runner.run(FIXED)
+    makespan = runner.run(FIXED)
+    assert makespan is not None  # every placement is possible once the others have ended
     return runner.last()
 
 

@@ -29,7 +29,7 @@ def solve_random(problem: Problem, settings: Settings) -> Candidate | None:
     """Take random GPUs whose load stays within θ = T, as section 7 says of RAND."""
     from ringsched.placement.trial import RANDOM_FIT
 
-    return _once(problem, settings, RANDOM_FIT, settings.theta or problem.horizon)
+    return _once(problem, settings, RANDOM_FIT, settings.theta or problem.horizon, seed=settings.seed)
 
 
 def solve_best_fit(problem: Problem, settings: Settings) -> Candidate | None:
@@ -59,10 +59,12 @@ def _bisect(problem: Problem, settings: Settings, rule: int) -> Candidate | None
     return search_theta(problem, settings, attempt)
 
 
-def _once(problem: Problem, settings: Settings, rule: int, theta: int | None) -> Candidate | None:
+def _once(
+    problem: Problem, settings: Settings, rule: int, theta: int | None, *, seed: int | None = None
+) -> Candidate | None:
     from ringsched.placement.runner import Runner
 
-    runner = Runner(problem, priorities(problem, settings.order), seed=settings.seed)
+    runner = Runner(problem, priorities(problem, settings.order), seed=seed)
     makespan = runner.run(rule, theta=theta)
     settings.on_trial()
     params = {} if settings.theta is None else {"theta": settings.theta}

@@ -9,6 +9,7 @@ import click
 import pytest
 
 import ringsched
+from ringsched.cli.main import COMMANDS
 from ringsched.cli.main import ringsched as group
 from ringsched.io import plan_file
 from ringsched.io.catalogue import CATALOGUE
@@ -43,10 +44,22 @@ def test_plan_keys(key: str) -> None:
     assert f"`{key}`" in page("plan.md")
 
 
-@pytest.mark.parametrize("name", sorted(group.commands))
+CONTEXT = click.Context(group)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_what_the_command_says_itself(name: str) -> None:
+    command = group.get_command(CONTEXT, name)
+    assert command is not None
+    assert COMMANDS[name] == (command.help or "").split("\n")[0]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_commands_and_options(name: str) -> None:
     section = page("commands.md").split(f"## `ringsched {name}")[1].split("\n## ")[0]
-    for parameter in group.commands[name].params:
+    command = group.get_command(CONTEXT, name)
+    assert command is not None
+    for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert all(f"`{option}" in section for option in parameter.opts)
 

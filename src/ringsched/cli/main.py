@@ -4,23 +4,45 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Any
 
 import click
 
 from ringsched._version import __version__
-from ringsched.cli.compare import compare_command
-from ringsched.cli.generate import generate_command
-from ringsched.cli.plan import plan_command
-from ringsched.cli.policies import policies_command
-from ringsched.cli.verify import verify_command
 from ringsched.errors import RingschedError
 
 INTERRUPTED = 130
 
+# What `--help` says of each command; the command itself is loaded when it is asked for.
+COMMANDS = {
+    "plan": "Decide which GPUs each job gets and when it starts.",
+    "verify": "Check a plan independently of what made it.",
+    "compare": "Compare policies over scenarios and seeds, in pairs.",
+    "policies": "List the policies: queue order, placement rule, search.",
+    "generate": "Make a workload: a scenario out of a seed.",
+}
+
 
 class Ringsched(click.Group):
-    """A group that turns our errors into one sentence and an exit code."""
+    """A group that loads its commands late, and turns our errors into one sentence and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command, loaded now."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"ringsched.cli.{cmd_name}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the list of commands without loading any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; wrong input ends with 2, "no" with 1, Ctrl-C with 130."""
@@ -46,10 +68,6 @@ def ringsched() -> None:
     Jobs that span servers slow each other down on the links they share. ringsched decides which GPUs
     each job gets and when it starts, and says how far from the best possible that is.
     """
-
-
-for command in (plan_command, verify_command, compare_command, policies_command, generate_command):
-    ringsched.add_command(command)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -5,7 +5,9 @@ joblib and Dask are imported where they are used, so that nobody waits for them 
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
@@ -55,13 +57,11 @@ def _useful_workers(tasks: Sequence[Task]) -> int:
 def _on_cores(tasks: Sequence[Task], num_workers: int) -> Iterator[ComparisonRow]:
     from concurrent.futures.process import BrokenProcessPool
 
-    from joblib import Parallel, delayed, parallel_config
-
     warm_up()  # the workers load what is compiled here, instead of each compiling the same
-    with parallel_config(backend="loky", n_jobs=num_workers, inner_max_num_threads=1):
-        parallel = Parallel(return_as="generator_unordered", batch_size="auto")
     try:
-        yield from parallel(delayed(run_task)(task) for task in tasks)
+        with _interrupts_held_back():
+            rows = _started(tasks, num_workers)
+        yield from rows
     except BrokenProcessPool:
         raise RingschedError(
             "a worker process was killed, perhaps for want of memory; try fewer workers"
@@ -72,6 +72,29 @@ def _on_cores(tasks: Sequence[Task], num_workers: int) -> Iterator[ComparisonRow
         raise InputError(
             f"cannot be sent to another process ({error}); use one worker", field="a policy"
         ) from error
+
+
+def _started(tasks: Sequence[Task], num_workers: int) -> Iterator[ComparisonRow]:
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(backend="loky", n_jobs=num_workers, inner_max_num_threads=1):
+        parallel = Parallel(return_as="generator_unordered", batch_size="auto")
+    rows: Iterator[ComparisonRow] = parallel(delayed(run_task)(task) for task in tasks)
+    return rows
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Start processes that a terminal's Ctrl-C does not reach; this one hears it a moment later.
+
+    What is blocked stays blocked in the threads and processes started meanwhile, from their first
+    instruction on: the workers end because this process ends them, in silence.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _is_about_pickling(error: BaseException) -> bool:

@@ -17,6 +17,7 @@ from ringsched.io.catalogue import CATALOGUE
 from ringsched.io.plan_file import load_plan, plan_to_json, save_plan
 from ringsched.io.scenario_file import load_scenario, scenario_from_dict
 from ringsched.model import (
+    OBJECTIVES,
     Bound,
     Cluster,
     Contention,
@@ -56,6 +57,7 @@ _LATER = {
 
 __all__ = [
     "CATALOGUE",
+    "OBJECTIVES",
     "ORDERS",
     "Bound",
     "Cluster",

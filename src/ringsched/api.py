@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ringsched.bounds.lower_bound import lower_bounds as _lower_bounds
+from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.run import Run, outcome_of
 from ringsched.errors import Infeasible, InputError, UnknownName
-from ringsched.model import Bound, Outcome, Plan, PlannedJob, Scenario
-from ringsched.model.checks import instance, integer, number
+from ringsched.model import OBJECTIVES, Bound, Outcome, Plan, PlannedJob, Scenario
+from ringsched.model.checks import choice, instance, integer, number
+from ringsched.model.objective import MAKESPAN, WEIGHTED_COMPLETION
 from ringsched.policies.custom import CustomPolicy, policy_of
 from ringsched.policies.orders import ORDERS, order_named
 from ringsched.policies.policy import Policy, Settings
 from ringsched.policies.registry import DEFAULT_POLICY, POLICIES, policy_named
 from ringsched.search.bisection import Candidate
 
-__all__ = ["DEFAULT_POLICY", "ORDERS", "list_policies", "lower_bounds", "plan", "replay"]
+__all__ = ["DEFAULT_POLICY", "OBJECTIVES", "ORDERS", "list_policies", "lower_bounds", "plan", "replay"]
 
 
 def plan(
@@ -28,6 +30,7 @@ def plan(
     theta: int | None = None,
     slack: float | None = None,
     seed: int = 0,
+    objective: str = MAKESPAN,
     on_trial: Callable[[], None] | None = None,
 ) -> Plan:
     """Decide which GPUs each job gets and when it starts.
@@ -42,6 +45,9 @@ def plan(
         Fix what a search would choose, and λ for every job.
     seed
         For policies that draw random numbers.
+    objective
+        Out of `OBJECTIVES`: what bound and gap are about. Policies that do not search for it plan the same
+        whatever it is; those that bisect keep to the makespan, as the paper does.
     on_trial
         Called after every trial of a search.
 
@@ -65,6 +71,7 @@ def plan(
         theta=None if theta is None else integer(theta, "theta", minimum=1),
         slack=None if slack is None else number(slack, "slack", minimum=1),
         seed=integer(seed, "seed", minimum=0),
+        objective=choice(objective, "objective", OBJECTIVES),
         on_trial=on_trial or (lambda: None),
     )
     for option in ("kappa", "theta", "slack"):
@@ -115,9 +122,18 @@ def _check_placements(scenario: Scenario, planned: Sequence[PlannedJob]) -> None
             raise InputError(f"names {num_gpus} GPUs, the job needs {job.gpus}", field="gpus", place=place)
 
 
-def lower_bounds(scenario: Scenario) -> tuple[Bound, ...]:
-    """Return the lower bounds on the makespan of `scenario`, the largest first."""
-    return _lower_bounds(problem_of(instance(scenario, "scenario", Scenario)))
+def lower_bounds(scenario: Scenario, objective: str = MAKESPAN) -> tuple[Bound, ...]:
+    """Return the lower bounds on an objective over all plans of `scenario`, the largest first.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> scenario = ringsched.load_scenario("examples/first.toml")
+    >>> [bound.name for bound in ringsched.lower_bounds(scenario, "mean-completion")]
+    ['best-cases']
+    """
+    problem = problem_of(instance(scenario, "scenario", Scenario))
+    return _lower_bounds(problem, choice(objective, "objective", OBJECTIVES))
 
 
 def list_policies() -> tuple[Policy, ...]:
@@ -134,8 +150,9 @@ def list_policies() -> tuple[Policy, ...]:
 def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Settings) -> Plan:
     """Return the plan of a run, with its bound and gap."""
     scenario, outcome = problem.scenario, outcome_of(problem, candidate.run)
-    bounds = _lower_bounds(problem)
+    bounds = _lower_bounds(problem, settings.objective)
     bound_s = bounds[0].value_s if bounds else 0.0
+    value_s = objective_value(problem, candidate.run.finishes, settings.objective)
     return Plan(
         scenario_sha256=scenario.sha256(),
         policy=policy.name,
@@ -143,11 +160,13 @@ def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Sett
         params=candidate.params,
         slack=settings.slack,
         seed=settings.seed,
+        objective=settings.objective,
         makespan_s=outcome.makespan_s,
         mean_completion_s=outcome.mean_completion_s,
+        weighted_completion_s=outcome.weighted_completion_s if _shows_weights(scenario, settings) else None,
         lower_bound_s=bound_s,
-        # In continuous time rounding may leave a makespan a hair below its bound.
-        gap=max(1.0, outcome.makespan_s / bound_s) if bound_s else 1.0,
+        # In continuous time rounding may leave a value a hair below its bound.
+        gap=max(1.0, value_s / bound_s) if bound_s else 1.0,
         bounds=bounds,
         jobs=tuple(
             PlannedJob(
@@ -162,8 +181,14 @@ def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Sett
     )
 
 
+def _shows_weights(scenario: Scenario, settings: Settings) -> bool:
+    """Whether the weighted mean says something that the plain one does not."""
+    weights = {job.weight for job in scenario.jobs}
+    return settings.objective == WEIGHTED_COMPLETION or len(weights) > 1
+
+
 def _infeasible(problem: Problem, policy: Policy, settings: Settings) -> Infeasible:
-    bound_s = _lower_bounds(problem)[0].value_s
+    bound_s = _lower_bounds(problem, MAKESPAN)[0].value_s  # the horizon is about the makespan
     horizon_s = problem.scenario.time.horizon_s
     limits = [
         "" if horizon_s is None else f"within the horizon of {horizon_s:g} s",

@@ -322,6 +322,11 @@ MUTATIONS: list[tuple[str, Callable[[Plan], Plan], str]] = [
     ("finish", with_job("wide", finish_s=1), "job 'wide' finishes at 1 s, expected 5 s"),
     ("makespan", with_plan(makespan_s=5), "makespan_s is 5 in the plan, but 6 recomputed"),
     ("mean-completion", with_plan(mean_completion_s=4), "mean_completion_s is 4 in the plan, but 3.5"),
+    (
+        "weighted-completion",
+        with_plan(weighted_completion_s=4),
+        "weighted_completion_s is 4 in the plan, but",
+    ),
     ("lower-bound", with_plan(lower_bound_s=6), "lower_bound_s is 6 in the plan, but 5 recomputed"),
     ("gap", with_plan(gap=1), "gap is 1 in the plan, but 1.2 recomputed"),
     ("bounds", with_plan(bounds=(Bound(name="area", value_s=9),)), "bound 'area' is 9 in the plan, but"),
@@ -362,7 +367,16 @@ def test_every_constraint_has_a_mutation() -> None:
         *("scenario-digest", "job-missing", "job-unknown", "job-duplicate", "job-order"),
         *("gang-size", "server-unknown", "gpu-unknown", "gpu-unavailable", "gpu-overlap"),
         *("running-place", "running-start", "start-before-submit", "start-grid", "finish"),
-        *("makespan", "mean-completion", "lower-bound", "bounds", "gap", "ring-gpus", "ring-order"),
+        *(
+            "makespan",
+            "mean-completion",
+            "weighted-completion",
+            "lower-bound",
+            "bounds",
+            "gap",
+            "ring-gpus",
+            "ring-order",
+        ),
     }
 
 

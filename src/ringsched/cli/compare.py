@@ -211,7 +211,7 @@ def _label(result: Comparison, summary: PolicySummary) -> str:
 
 
 def _shown(metric: str, value: float) -> str:
-    from ringsched.cli.tables import figure
+    from ringsched.cli.figures import figure
 
     if metric in SHARES:
         return f"{100 * value:.1f} %"

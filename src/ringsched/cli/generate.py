@@ -180,7 +180,7 @@ def _summary(scenario: Scenario, output: Path | None, as_json: bool) -> str:
 
 
 def _lines(description: Description) -> list[str]:
-    from ringsched.cli.tables import seconds  # rich is loaded only when something is printed
+    from ringsched.cli.figures import seconds
 
     return [
         f"{description.num_jobs} jobs that ask for {description.job_gpus} GPUs, on {description.num_servers} "

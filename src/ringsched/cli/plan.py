@@ -12,6 +12,7 @@ from ringsched.errors import Infeasible, InputError
 from ringsched.io.files import check_writable
 from ringsched.io.plan_file import plan_to_json, save_plan
 from ringsched.io.scenario_file import input_files, load_scenario, locate
+from ringsched.model import OBJECTIVES
 
 
 @click.command("plan")
@@ -30,6 +31,13 @@ from ringsched.io.scenario_file import input_files, load_scenario, locate
 @click.option("--theta", metavar="N", type=int, help="Fix the load limit in slots (seconds when continuous).")
 @click.option("--slack", metavar="X", type=float, help="Set server_slack (lambda) of every job.")
 @click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="For random choices.")
+@click.option(
+    "--objective",
+    metavar="NAME",
+    default=OBJECTIVES[0],
+    show_default=True,
+    help=f"What bound and gap are about: {', '.join(OBJECTIVES)}.",
+)
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the plan there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON instead of a table.")
 def plan_command(
@@ -40,12 +48,14 @@ def plan_command(
     theta: int | None,
     slack: float | None,
     seed: int,
+    objective: str,
     output: Path | None,
     as_json: bool,
 ) -> None:
     """Decide which GPUs each job gets and when it starts.
 
-    Prints the plan with its makespan, a lower bound that no plan can beat, and the gap between them.
+    Prints the plan with its makespan and mean completion, a lower bound on the objective that no plan can
+    beat, and the gap between them.
     """
     if output is not None:
         if output == Path("-"):
@@ -64,6 +74,7 @@ def plan_command(
                 theta=theta,
                 slack=slack,
                 seed=seed,
+                objective=objective,
                 on_trial=progress.on_trial,
             )
     except InputError as error:

@@ -11,7 +11,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ringsched.model import Bound, Placement, Plan, Scenario
+from ringsched.cli.figures import figure, seconds
+from ringsched.cli.reasons import reason
+from ringsched.model import OBJECTIVES, Placement, Plan, Scenario
 from ringsched.policies.policy import Policy
 from ringsched.verify import Verdict
 
@@ -44,7 +46,7 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
 def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
     """Print whether a plan is valid and, if not, every violation."""
     if verdict.valid:
-        totals = f"makespan {seconds(plan.makespan_s)}, gap {plan.gap:.3f}"
+        totals = f"{_objective(plan)} {seconds(plan.objective_s)}, gap {plan.gap:.3f}"
         show([f"valid: {plan_file}, {counted(len(plan.jobs), 'job')}, {totals}"])
         return
     table = Table(box=None, pad_edge=False)
@@ -64,17 +66,6 @@ def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
         options = " ".join(f"--{option}" for option in sorted(policy.options))
         table.add_row(policy.name, policy.order, policy.rule, policy.search, options)
     show([table, f"orders for --order: {', '.join(orders)}"])
-
-
-def seconds(value: float) -> str:
-    """Return a time for people: whole where it is whole, else to three figures or a tenth.
-
-    Examples
-    --------
-    >>> seconds(412.0), seconds(4107.2727), seconds(0.12345)
-    ('412 s', '4107.3 s', '0.123 s')
-    """
-    return f"{figure(value)} s"
 
 
 def placed(placement: Placement) -> str:
@@ -107,10 +98,18 @@ def _summary(plan: Plan) -> Table:
     table.add_column(overflow="fold")
     table.add_row("makespan", seconds(plan.makespan_s), "")
     table.add_row("mean completion", seconds(plan.mean_completion_s), "")
-    why = _reason(plan.bounds[0]) if plan.bounds else ""
+    if plan.weighted_completion_s is not None:
+        table.add_row("weighted completion", seconds(plan.weighted_completion_s), "")
+    why = reason(plan.bounds[0]) if plan.bounds else ""
+    if plan.objective != OBJECTIVES[0]:
+        why = f"on the {_objective(plan)}; {why}"
     table.add_row("lower bound", seconds(plan.lower_bound_s), why)
     table.add_row("gap", f"{plan.gap:.3f}", _quality(plan.gap))
     return table
+
+
+def _objective(plan: Plan) -> str:
+    return plan.objective.replace("-", " ")
 
 
 def _quality(gap: float) -> str:
@@ -127,34 +126,12 @@ def _choices(plan: Plan) -> list[str]:
     return [*chosen, f"seed {plan.seed}"] if plan.seed else chosen
 
 
-def _reason(bound: Bound) -> str:
-    terms = bound.terms
-    after = f" after {seconds(float(terms['release_s']))}" if terms["release_s"] else ""
-    if bound.name == "longest-job":
-        return f"{bound.name}: {terms['job']} needs {seconds(float(terms['best_case_s']))}{after}"
-    if bound.name == "area":
-        return (
-            f"{bound.name}: {figure(float(terms['gpu_seconds']))} GPU-seconds on {terms['gpus']} GPUs{after}"
-        )
-    return (
-        f"{bound.name}: {terms['jobs']} jobs with more than half of the GPUs need "
-        f"{seconds(float(terms['best_cases_s']))}{after}"
-    )
-
-
 def _ranges(indices: Sequence[int]) -> str:
     runs = [
         [index for _, index in group]
         for _, group in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0])
     ]
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-
-
-def figure(value: float) -> str:
-    """Return a number for people."""
-    if value == round(value):
-        return f"{value:.0f}"
-    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
 from ringsched.model import Outcome
+from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, WEIGHTED_COMPLETION
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,10 @@ class Run:
 def outcome_of(problem: Problem, run: Run) -> Outcome:
     """Return a run in seconds, with its totals."""
     seconds = problem.clock.seconds
-    finishes_s = tuple(seconds(finish) for finish in run.finishes)
-    completions = [
-        finish - job.submit_s for finish, job in zip(finishes_s, problem.scenario.jobs, strict=True)
-    ]
     return Outcome(
         starts_s=tuple(seconds(start) for start in run.starts),
-        finishes_s=finishes_s,
-        makespan_s=max(finishes_s, default=0.0),
-        mean_completion_s=math.fsum(completions) / len(completions) if completions else 0.0,
+        finishes_s=tuple(seconds(finish) for finish in run.finishes),
+        makespan_s=objective_value(problem, run.finishes, MAKESPAN),
+        mean_completion_s=objective_value(problem, run.finishes, MEAN_COMPLETION),
+        weighted_completion_s=objective_value(problem, run.finishes, WEIGHTED_COMPLETION),
     )

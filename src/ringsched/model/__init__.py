@@ -4,6 +4,7 @@ from ringsched.model.bound import Bound
 from ringsched.model.cluster import Cluster, Rack, Server
 from ringsched.model.contention import Contention
 from ringsched.model.job import Job
+from ringsched.model.objective import OBJECTIVES
 from ringsched.model.outcome import Outcome
 from ringsched.model.placement import Placement
 from ringsched.model.plan import Plan, PlannedJob
@@ -11,6 +12,7 @@ from ringsched.model.scenario import Scenario
 from ringsched.model.time import Time
 
 __all__ = [
+    "OBJECTIVES",
     "Bound",
     "Cluster",
     "Contention",

@@ -13,3 +13,4 @@ class Outcome:
     finishes_s: tuple[float, ...]
     makespan_s: float
     mean_completion_s: float
+    weighted_completion_s: float

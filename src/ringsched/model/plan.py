@@ -20,9 +20,8 @@ from ringsched.model.checks import (
     shown,
     text,
 )
+from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, OBJECTIVES, WEIGHTED_COMPLETION
 from ringsched.model.placement import Placement
-
-OBJECTIVES = ("makespan",)
 
 _Object = TypeVar("_Object")
 
@@ -73,7 +72,8 @@ def _all(values: object, field: str, kind: type[_Object]) -> tuple[_Object, ...]
 class Plan(Replaceable):
     """A placement and a start for every job, in the scenario's order, with what they lead to.
 
-    Whether it is *right* is for the verifier to say; here only the form is checked.
+    Whether it is *right* is for the verifier to say; here only the form is checked. Bound and gap are those
+    of the objective. `weighted_completion_s` is there if the weights differ, or if it is the objective.
     """
 
     scenario_sha256: str
@@ -82,9 +82,10 @@ class Plan(Replaceable):
     params: Mapping[str, float | int | str] = field(default_factory=dict)
     slack: float | None = None
     seed: int = 0
-    objective: str = "makespan"
+    objective: str = MAKESPAN
     makespan_s: float
     mean_completion_s: float
+    weighted_completion_s: float | None = None
     lower_bound_s: float
     gap: float
     bounds: tuple[Bound, ...] = ()
@@ -110,3 +111,20 @@ class Plan(Replaceable):
             settle(self, slack=number(self.slack, "slack", minimum=1))
         for key in ("makespan_s", "mean_completion_s", "lower_bound_s", "gap"):
             settle(self, **{key: number(getattr(self, key), key)})
+        if self.weighted_completion_s is not None:
+            key = "weighted_completion_s"
+            settle(self, **{key: number(self.weighted_completion_s, key)})
+        elif self.objective == WEIGHTED_COMPLETION:
+            raise InputError("is missing, but is the objective", field="weighted_completion_s")
+
+    @property
+    def objective_s(self) -> float:
+        """The value of the objective."""
+        values = {
+            MAKESPAN: self.makespan_s,
+            MEAN_COMPLETION: self.mean_completion_s,
+            WEIGHTED_COMPLETION: self.weighted_completion_s,
+        }
+        value = values[self.objective]
+        assert value is not None  # checked above
+        return value

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ringsched.engine.problem import Problem
+from ringsched.model.objective import MAKESPAN
 from ringsched.search.bisection import Candidate
 
 
@@ -18,6 +19,7 @@ class Settings:
     theta: int | None = None
     slack: float | None = None
     seed: int = 0
+    objective: str = MAKESPAN  # what a search that can choose improves; the bisecting ones take the makespan
     on_trial: Callable[[], None] = lambda: None  # called after every trial, for progress
 
 

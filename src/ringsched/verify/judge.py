@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ringsched.model import Plan, PlannedJob, Scenario
-from ringsched.verify.bound import core_bounds, refuse_endless_jobs
+from ringsched.verify.bound import refuse_endless_jobs
 from ringsched.verify.checks import (
     check_gang,
     check_location,
@@ -21,6 +20,7 @@ from ringsched.verify.clock import Clock, clock_of
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.overlap import Hold, check_overlaps
 from ringsched.verify.replay import Replay, Run
+from ringsched.verify.totals import check_totals
 from ringsched.verify.verdict import Verdict, Violation, shown
 
 
@@ -98,7 +98,7 @@ def _violations(scenario: Scenario, plan: Plan, network: Network, clock: Clock) 
         for planned, end in zip(plan.jobs, ends, strict=True)
     ]
     yield from check_overlaps(holds, clock)
-    yield from _check_totals(scenario, plan, finishes, network, clock)
+    yield from check_totals(scenario, plan, finishes, network, clock)
 
 
 def _check_each(scenario: Scenario, plan: Plan, clock: Clock) -> Iterator[Violation]:
@@ -147,56 +147,3 @@ def _check_finishes_follow_starts(plan: Plan) -> Iterator[Violation]:
 def _finish_violation(planned: PlannedJob, problem: str) -> Violation:
     message = f"job {planned.name!r} finishes at {shown(planned.finish_s)} s, {problem}"
     return Violation(constraint="finish", message=message, job=planned.name)
-
-
-def _check_totals(
-    scenario: Scenario, plan: Plan, finishes: Sequence[float] | None, network: Network, clock: Clock
-) -> Iterator[Violation]:
-    bounds_s = {name: clock.seconds(bound) for name, bound in core_bounds(scenario, network, clock).items()}
-    yield from _check_bounds(plan, bounds_s, clock)
-    bound_s = max(bounds_s.values(), default=0.0)
-    expected = {"lower_bound_s": bound_s}
-    scale = bound_s
-    if finishes is not None:
-        finishes_s = [clock.seconds(finish) for finish in finishes]
-        makespan_s = max(finishes_s, default=0.0)
-        scale = max(bound_s, makespan_s) if math.isfinite(makespan_s) else bound_s
-        expected = {
-            "makespan_s": makespan_s,
-            "mean_completion_s": _mean_completion_s(scenario, plan, finishes_s),
-            "lower_bound_s": bound_s,
-            "gap": _gap(makespan_s, bound_s),
-        }
-    for field, value in expected.items():
-        stated = getattr(plan, field)
-        if not clock.agree(stated, value, scale):
-            message = f"{field} is {shown(stated)} in the plan, but {shown(value)} recomputed"
-            yield Violation(constraint=field.removesuffix("_s").replace("_", "-"), message=message)
-
-
-def _check_bounds(plan: Plan, bounds_s: Mapping[str, float], clock: Clock) -> Iterator[Violation]:
-    """A plan need not list the bounds, but what it lists must be right."""
-    for bound in plan.bounds:
-        expected = bounds_s.get(bound.name)
-        if expected is None:
-            message = f"there is no bound {bound.name!r} here, only {', '.join(bounds_s) or 'none at all'}"
-            yield Violation(constraint="bounds", message=message)
-        elif not clock.agree(bound.value_s, expected):
-            values = f"{shown(bound.value_s)} in the plan, but {shown(expected)} recomputed"
-            yield Violation(constraint="bounds", message=f"bound {bound.name!r} is {values}")
-
-
-def _mean_completion_s(scenario: Scenario, plan: Plan, finishes_s: Sequence[float]) -> float:
-    submits_s = {job.name: job.submit_s for job in scenario.jobs}
-    completions = [
-        finish_s - submits_s[planned.name] for planned, finish_s in zip(plan.jobs, finishes_s, strict=True)
-    ]
-    return sum(completions) / len(completions) if completions else 0.0
-
-
-def _gap(makespan_s: float, bound_s: float) -> float:
-    if bound_s <= 0:
-        return 1.0 if makespan_s <= 0 else math.inf
-    # In continuous time a bound that is met can come out a rounding error above the makespan.
-    ratio = makespan_s / bound_s
-    return 1.0 if 1 - 1e-8 < ratio < 1 else ratio

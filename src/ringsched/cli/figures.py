@@ -1,0 +1,21 @@
+"""Numbers for people."""
+
+from __future__ import annotations
+
+
+def seconds(value: float) -> str:
+    """Return a time for people: whole where it is whole, else to three figures or a tenth.
+
+    Examples
+    --------
+    >>> seconds(412.0), seconds(4107.2727), seconds(0.12345)
+    ('412 s', '4107.3 s', '0.123 s')
+    """
+    return f"{figure(value)} s"
+
+
+def figure(value: float) -> str:
+    """Return a number for people."""
+    if value == round(value):
+        return f"{value:.0f}"
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,85 @@
+"""Objectives: what they are worth, and what becomes of them in plans, files and verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.scenarios import cluster, job, scenario
+
+import ringsched
+from ringsched import OBJECTIVES, InputError, Scenario
+from ringsched.engine.objective import objective_value
+from ringsched.engine.problem import problem_of
+
+
+def two_jobs(**changes: object) -> Scenario:
+    """One GPU: a takes 2 slots, b comes at 0.5 s, enters at slot 1, takes 3."""
+    first, second = job("a", iterations=20), job("b", iterations=30, submit_s=0.5, weight=3)
+    return scenario(cluster(1), first, second, **changes)  # type: ignore[arg-type]
+
+
+def test_values_by_hand() -> None:
+    values = {name: objective_value(problem_of(two_jobs()), [2, 5], name) for name in OBJECTIVES}
+    assert values == {
+        "makespan": 5,
+        "mean-completion": (2 + 4.5) / 2,
+        "weighted-completion": (2 + 3 * 4.5) / 4,
+    }
+
+
+def test_without_jobs_every_objective_is_0_and_the_gap_1() -> None:
+    for name in OBJECTIVES:
+        plan = ringsched.plan(scenario(cluster(1)), objective=name)
+        assert (plan.objective_s, plan.lower_bound_s, plan.gap, plan.bounds) == (0, 0, 1, ())
+        assert ringsched.verify(scenario(cluster(1)), plan).valid
+
+
+def test_weights_too_large_to_be_added_up() -> None:
+    jobs = [job(name, iterations=10, weight=1e308) for name in "ab"]
+    plan = ringsched.plan(scenario(cluster(1), *jobs), objective="weighted-completion")
+    assert plan.weighted_completion_s == 1.5
+    assert ringsched.verify(scenario(cluster(1), *jobs), plan).valid
+
+
+def test_best_cases_bound_by_hand() -> None:
+    """Alone a would end at 2 and b at 1 + 3."""
+    bounds = {bound.name: bound for bound in ringsched.lower_bounds(two_jobs(), "weighted-completion")}
+    assert bounds["best-cases"].value_s == (2 + 3 * 3.5) / 4
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("model", ["slotted", "continuous"])
+def test_bound_and_gap_are_those_of_the_objective(objective: str, model: str, tmp_path: Path) -> None:
+    problem = two_jobs(time={"model": model})
+    plan = ringsched.plan(problem, objective=objective)
+    assert plan.objective == objective
+    assert plan.lower_bound_s == ringsched.lower_bounds(problem, objective)[0].value_s
+    assert plan.gap == max(1.0, plan.objective_s / plan.lower_bound_s)
+    assert ringsched.verify(problem, plan).violations == ()
+    ringsched.save_plan(plan, tmp_path / "plan.json")
+    assert ringsched.load_plan(tmp_path / "plan.json") == plan
+
+
+def test_a_plan_states_the_weighted_mean_if_weights_differ_or_if_asked_for() -> None:
+    alike = scenario(cluster(1), job("a"), job("b"))
+    assert ringsched.plan(two_jobs()).weighted_completion_s is not None
+    assert ringsched.plan(alike).weighted_completion_s is None
+    plan = ringsched.plan(alike, objective="weighted-completion")
+    assert plan.weighted_completion_s == plan.mean_completion_s
+
+
+def test_an_unknown_objective_is_refused() -> None:
+    with pytest.raises(InputError, match="objective must be 'makespan' or"):
+        ringsched.plan(two_jobs(), objective="makespann")
+    with pytest.raises(InputError, match="did you mean"):
+        ringsched.lower_bounds(two_jobs(), objective="makespann")
+
+
+def test_the_gap_of_another_objective_is_a_violation() -> None:
+    problem = two_jobs()
+    plan = ringsched.plan(problem, objective="mean-completion")
+    other = plan.replace(objective="weighted-completion")
+    assert {violation.constraint for violation in ringsched.verify(problem, other).violations} == {
+        *("bounds", "lower-bound", "gap"),
+    }

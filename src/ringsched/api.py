@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from ringsched.bounds.lower_bound import lower_bounds as _lower_bounds
 from ringsched.engine.objective import objective_value
@@ -14,7 +15,7 @@ from ringsched.model.checks import choice, instance, integer, number
 from ringsched.model.objective import MAKESPAN, WEIGHTED_COMPLETION
 from ringsched.policies.custom import CustomPolicy, policy_of
 from ringsched.policies.orders import ORDERS, order_named
-from ringsched.policies.policy import Policy, Settings
+from ringsched.policies.policy import Limits, Policy, Progress, Settings
 from ringsched.policies.registry import DEFAULT_POLICY, POLICIES, policy_named
 from ringsched.search.bisection import Candidate
 
@@ -31,7 +32,14 @@ def plan(
     slack: float | None = None,
     seed: int = 0,
     objective: str = MAKESPAN,
+    time_limit_s: float | None = None,
+    iterations: int | None = None,
+    gap: float | None = None,
+    threads: int | None = None,
     on_trial: Callable[[], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    on_better: Callable[[Callable[[], Plan]], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> Plan:
     """Decide which GPUs each job gets and when it starts.
 
@@ -48,8 +56,19 @@ def plan(
     objective
         Out of `OBJECTIVES`: what bound and gap are about. Policies that do not search for it plan the same
         whatever it is; those that bisect keep to the makespan, as the paper does.
+    time_limit_s, iterations, gap
+        When `search` ends, whichever comes first: after seconds (10 if none of the first two is given),
+        after so many schedules tried (then the same plan comes out on any number of threads), or as soon
+        as the objective is at most `gap` times the bound (default 1: the best possible).
+    threads
+        How many cores `search` uses; all if not given.
     on_trial
-        Called after every trial of a search.
+        Called after every trial of a bisection.
+    on_progress, on_better
+        `search` calls the first several times a second with its `Progress`, the second whenever it has
+        found a better plan, with a function that returns it.
+    should_stop
+        `search` asks it all the time, and ends with the best plan so far when it says True.
 
     Raises
     ------
@@ -72,17 +91,48 @@ def plan(
         slack=None if slack is None else number(slack, "slack", minimum=1),
         seed=integer(seed, "seed", minimum=0),
         objective=choice(objective, "objective", OBJECTIVES),
+        limits=Limits(
+            time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
+            iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),
+            gap=1.0 if gap is None else number(gap, "gap", minimum=1),
+            threads=None if threads is None else integer(threads, "threads", minimum=1),
+            should_stop=should_stop or (lambda: False),
+        ),
         on_trial=on_trial or (lambda: None),
+        on_progress=on_progress or (lambda _: None),
     )
-    for option in ("kappa", "theta", "slack"):
-        if getattr(settings, option) is not None and option not in chosen.options:
-            takers = ", ".join(other.name for other in POLICIES if option in other.options)
-            raise InputError(f"means nothing to policy {chosen.name!r}, only to {takers}", field=option)
+    _check_options(
+        chosen,
+        {
+            "kappa": kappa,
+            "theta": theta,
+            "slack": slack,
+            "time-limit": time_limit_s,
+            "iterations": iterations,
+            "gap": gap,
+            "threads": threads,
+        },
+    )
     problem = problem_of(instance(scenario, "scenario", Scenario))
+    if on_better is not None:
+        tell = on_better
+
+        def better(best: Callable[[], Candidate]) -> None:
+            tell(lambda: _plan(problem, best(), chosen, settings))
+
+        settings = replace(settings, on_better=better)
     candidate = chosen.solve(problem, settings) if scenario.jobs else Candidate(Run((), (), ()), {})
     if candidate is None:
         raise _infeasible(problem, chosen, settings)
     return _plan(problem, candidate, chosen, settings)
+
+
+def _check_options(policy: Policy, given: Mapping[str, object]) -> None:
+    """Raise if something was given that the policy does not look at."""
+    for option, value in given.items():
+        if value is not None and option not in policy.options:
+            takers = ", ".join(other.name for other in POLICIES if option in other.options)
+            raise InputError(f"means nothing to policy {policy.name!r}, only to {takers}", field=option)
 
 
 def replay(scenario: Scenario, plan: Plan) -> Outcome:
@@ -142,7 +192,7 @@ def list_policies() -> tuple[Policy, ...]:
     Examples
     --------
     >>> [policy.name for policy in list_policies()]
-    ['sjf-bco', 'first-fit', 'list-scheduling', 'random', 'longest-first']
+    ['search', 'sjf-bco', 'first-fit', 'list-scheduling', 'random', 'longest-first']
     """
     return POLICIES
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ringsched import api
-from ringsched.cli.progress import TrialProgress
+from ringsched.cli.interrupts import interrupts
+from ringsched.cli.progress import WatchedPlanning
 from ringsched.errors import Infeasible, InputError
 from ringsched.io.files import check_writable
 from ringsched.io.plan_file import plan_to_json, save_plan
@@ -38,6 +39,12 @@ from ringsched.model import OBJECTIVES
     show_default=True,
     help=f"What bound and gap are about: {', '.join(OBJECTIVES)}.",
 )
+@click.option("--time-limit", metavar="S", type=float, help="End the search after S seconds.  [default: 10]")
+@click.option(
+    "--iterations", metavar="N", type=int, help="End the search after N schedules: reproducible, no clock."
+)
+@click.option("--gap", metavar="X", type=float, help="End the search at X times the bound.  [default: 1]")
+@click.option("--threads", metavar="N", type=int, help="Cores for the search.  [default: all]")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the plan there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON instead of a table.")
 def plan_command(
@@ -49,13 +56,18 @@ def plan_command(
     slack: float | None,
     seed: int,
     objective: str,
+    time_limit: float | None,
+    iterations: int | None,
+    gap: float | None,
+    threads: int | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
     """Decide which GPUs each job gets and when it starts.
 
     Prints the plan with its makespan and mean completion, a lower bound on the objective that no plan can
-    beat, and the gap between them.
+    beat, and the gap between them. Ctrl-C ends a search early, with the best plan so far; with -o, that
+    plan is on disk all the while.
     """
     if output is not None:
         if output == Path("-"):
@@ -65,7 +77,7 @@ def plan_command(
     if output is not None and output.exists():
         _check_no_input(output, scenario_file)
     try:
-        with TrialProgress() as progress:
+        with WatchedPlanning(output) as watched, interrupts(hold=policy == "search") as asked:
             plan = api.plan(
                 scenario,
                 policy,
@@ -75,7 +87,14 @@ def plan_command(
                 slack=slack,
                 seed=seed,
                 objective=objective,
-                on_trial=progress.on_trial,
+                time_limit_s=time_limit,
+                iterations=iterations,
+                gap=gap,
+                threads=threads,
+                on_trial=watched.on_trial,
+                on_progress=watched.on_progress,
+                on_better=watched.on_better,
+                should_stop=asked,
             )
     except InputError as error:
         # What concerns a job stands in the scenario; what does not was given as an option.

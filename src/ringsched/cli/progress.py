@@ -1,29 +1,59 @@
-"""Progress of a search: after two seconds, and only for someone who watches."""
+"""Planning that takes a while: what is seen of it meanwhile, and what is kept of it."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+from ringsched.io.plan_file import save_plan
 
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from ringsched.model import Plan
+    from ringsched.policies.policy import Progress
+
 SILENT_S = 2.0
+WRITE_S = 1.0  # the best plan so far is on disk at most so much later
 
 
-class TrialProgress:
-    """Counts trials; shows the count on a terminal once the work takes longer than two seconds."""
+class WatchedPlanning:
+    """Shows on a terminal how far planning is, and writes better plans to `output` as they come.
 
-    def __init__(self) -> None:
-        self._started = time.monotonic()
+    A glance is worth something only for work of more than two seconds: before, nothing is shown.
+    """
+
+    def __init__(self, output: Path | None) -> None:
+        self._output = output
+        self._started = self._written = time.monotonic()
         self._num_trials = 0
         self._status: Status | None = None
 
     def on_trial(self) -> None:
-        """Count one trial."""
+        """Count one trial of a bisection."""
         self._num_trials += 1
+        self._show(lambda elapsed: f"searching: {self._num_trials} trials in {elapsed:.0f} s")
+
+    def on_progress(self, progress: Progress) -> None:
+        """Show the best, the bound and the gap of a search."""
+        self._show(
+            lambda elapsed: (
+                f"searching: best {progress.value_s:,.6g} s, bound {progress.bound_s:,.6g} s, gap "
+                f"{progress.gap:.3f}; {progress.iterations:,} schedules in {elapsed:.0f} s (Ctrl-C ends it)"
+            )
+        )
+
+    def on_better(self, plan: Callable[[], Plan]) -> None:
+        """Write a better plan, unless one was written a moment ago."""
+        if self._output is not None and time.monotonic() - self._written >= WRITE_S:
+            save_plan(plan(), self._output)
+            self._written = time.monotonic()
+
+    def _show(self, line: Callable[[float], str]) -> None:
         elapsed = time.monotonic() - self._started
         if elapsed < SILENT_S or not sys.stderr.isatty():
             return
@@ -32,9 +62,9 @@ class TrialProgress:
 
             self._status = Console(stderr=True).status("")
             self._status.start()
-        self._status.update(f"searching: {self._num_trials} trials in {elapsed:.0f} s")
+        self._status.update(line(elapsed))
 
-    def __enter__(self) -> TrialProgress:
+    def __enter__(self) -> WatchedPlanning:
         return self
 
     def __exit__(

@@ -23,12 +23,12 @@ def best_fit(arrays: Arrays, state: State, job: int) -> bool:
         if idle >= wanted and (tightest < 0 or idle < state.num_idle[tightest]):
             tightest = server
     if tightest >= 0:
-        return _take(arrays, state, tightest, 0, wanted) == wanted
+        return take(arrays, state, tightest, 0, wanted) == wanted
     num_chosen = 0
     for idle in range(most_idle, 0, -1):  # emptiest first, then by index
         for server in range(len(arrays.rack_of)):
             if state.num_idle[server] == idle:
-                num_chosen = _take(arrays, state, server, num_chosen, wanted)
+                num_chosen = take(arrays, state, server, num_chosen, wanted)
                 if num_chosen == wanted:
                     sort(state.chosen, wanted)
                     return True
@@ -36,8 +36,8 @@ def best_fit(arrays: Arrays, state: State, job: int) -> bool:
 
 
 @kernel
-def _take(arrays: Arrays, state: State, server: int, num_chosen: int, wanted: int) -> int:
-    """Choose the lowest idle GPUs of a server, as many as are wanted."""
+def take(arrays: Arrays, state: State, server: int, num_chosen: int, wanted: int) -> int:
+    """Choose the lowest idle GPUs of a server, as many as are still wanted; return how many are chosen."""
     for gpu in range(arrays.first_gpu[server], arrays.first_gpu[server + 1]):
         if num_chosen == wanted:
             break

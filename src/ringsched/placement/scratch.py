@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringsched.engine.arrays import Arrays, Floats, Integers
 
@@ -18,6 +19,8 @@ class Scratch(NamedTuple):
     selected: Integers  # which of them it took, for which job, at which version of the loads
     eligible: Integers  # GPUs
     drawn: Integers  # how many random numbers were used
+    rack_idle: Integers  # of each node
+    taken: NDArray[np.bool_]  # of each server: chosen already, or not to be chosen
 
 
 def new_scratch(arrays: Arrays) -> Scratch:
@@ -30,4 +33,6 @@ def new_scratch(arrays: Arrays) -> Scratch:
         selected=np.full(4, -1, dtype=np.int64),
         eligible=np.zeros(num_gpus, dtype=np.int64),
         drawn=np.zeros(1, dtype=np.int64),
+        rack_idle=np.zeros(len(arrays.capacity), dtype=np.int64),
+        taken=np.zeros(num_servers, dtype=np.bool_),
     )

@@ -3,11 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ringsched.engine.problem import Problem
 from ringsched.model.objective import MAKESPAN
 from ringsched.search.bisection import Candidate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a search that could go on for ever ends: whichever comes first."""
+
+    time_limit_s: float | None = None
+    iterations: int | None = None
+    gap: float = 1.0
+    threads: int | None = None  # None for as many as there are cores
+    should_stop: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a search is; times and values in seconds."""
+
+    value_s: float
+    bound_s: float
+    iterations: int
+    elapsed_s: float
+
+    @property
+    def gap(self) -> float:
+        """The best value so far over the bound."""
+        return max(1.0, self.value_s / self.bound_s) if self.bound_s else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +47,9 @@ class Settings:
     seed: int = 0
     objective: str = MAKESPAN  # what a search that can choose improves; the bisecting ones take the makespan
     on_trial: Callable[[], None] = lambda: None  # called after every trial, for progress
+    limits: Limits = field(default_factory=Limits)
+    on_progress: Callable[[Progress], None] = lambda _: None
+    on_better: Callable[[Callable[[], Candidate]], None] = lambda _: None
 
 
 Solve = Callable[[Problem, Settings], Candidate | None]
@@ -34,6 +63,6 @@ class Policy:
     order: str  # unless the caller asks for another
     rule: str
     search: str
-    options: frozenset[str]  # of kappa, theta, slack, seed: those that mean something here
+    options: frozenset[str]  # those that mean something here, as the command names them
     summary: str
     solve: Solve

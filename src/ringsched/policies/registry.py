@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringsched.errors import UnknownName
 from ringsched.policies.policy import Policy
+from ringsched.policies.search import ANY_ORDER, solve_search
 from ringsched.policies.single_rule import (
     solve_best_fit,
     solve_first_fit,
@@ -12,9 +13,18 @@ from ringsched.policies.single_rule import (
 )
 from ringsched.policies.sjf_bco import solve_sjf_bco
 
-DEFAULT_POLICY = "longest-first"
+DEFAULT_POLICY = "search"
 
 POLICIES: tuple[Policy, ...] = (
+    Policy(
+        name="search",
+        order=ANY_ORDER,
+        rule="one server, quiet links, or wait",
+        search="anytime: order and placement",
+        options=frozenset({"seed", "time-limit", "iterations", "gap", "threads"}),
+        summary="as good as time allows; never worse than longest-first",
+        solve=solve_search,
+    ),
     Policy(
         name="sjf-bco",
         order="smallest-first",

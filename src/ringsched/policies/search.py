@@ -1,0 +1,86 @@
+"""The search: as good a plan as time allows, from the best that simple rules find."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from ringsched.bounds.lower_bound import lower_bounds
+from ringsched.engine.objective import objective_value
+from ringsched.engine.problem import Problem
+from ringsched.engine.run import Run
+from ringsched.errors import InputError
+from ringsched.model.objective import MAKESPAN
+from ringsched.policies.orders import ORDERS
+from ringsched.policies.policy import Progress, Settings
+from ringsched.policies.single_rule import solve_best_fit
+from ringsched.policies.sjf_bco import solve_sjf_bco
+from ringsched.search.bisection import Candidate
+
+ANY_ORDER = "any"
+TIME_LIMIT_S = 10.0
+# Jobs times servers up to which the paper's algorithm, beside the search, takes no time to speak of.
+_SMALL = 300_000
+
+
+def solve_search(problem: Problem, settings: Settings) -> Candidate:
+    """Return the best plan found; never a worse one than `longest-first`, whatever the limits."""
+    if settings.order != ANY_ORDER:
+        raise InputError("means nothing to policy 'search', which looks for the best one", field="order")
+    simple = min(_simple_runs(problem, settings), key=lambda run: _value_s(problem, settings, run))
+    if not problem.queued:
+        return Candidate(simple, {"iterations": 0})
+    return _improved(problem, settings, simple)
+
+
+def _improved(problem: Problem, settings: Settings, simple: Run) -> Candidate:
+    from ringsched.search.anytime import AnytimeSearch, Stop
+    from ringsched.search.anytime import Progress as Count
+
+    limits = settings.limits
+    bound_s = lower_bounds(problem, settings.objective)[0].value_s
+    simple_s = _value_s(problem, settings, simple)
+    search = AnytimeSearch(
+        problem,
+        settings.objective,
+        target_s=lower_bounds(problem, MAKESPAN)[0].value_s,
+        seed=settings.seed,
+        num_threads=limits.threads or len(os.sched_getaffinity(0)),
+    )
+
+    def best() -> Candidate:
+        run = search.best() if search.value_s < simple_s else simple
+        return Candidate(run, {"iterations": search.iterations})
+
+    def on_progress(count: Count) -> None:
+        value_s = min(count.value_s, simple_s)
+        settings.on_progress(
+            Progress(value_s=value_s, bound_s=bound_s, iterations=count.iterations, elapsed_s=count.elapsed_s)
+        )
+
+    if simple_s > bound_s * limits.gap:
+        clocked = limits.time_limit_s is None and limits.iterations is None
+        stop = Stop(
+            time_limit_s=TIME_LIMIT_S if clocked else limits.time_limit_s,
+            iterations=limits.iterations,
+            value_s=bound_s * limits.gap,
+            asked=limits.should_stop,
+        )
+        search.run(stop, on_progress, lambda: settings.on_better(best))
+    return best()
+
+
+def _simple_runs(problem: Problem, settings: Settings) -> Iterator[Run]:
+    """Yield what can be had at once."""
+    for order in ORDERS:
+        candidate = solve_best_fit(problem, Settings(order=order, on_trial=settings.on_trial))
+        assert candidate is not None  # best fit always comes to an end
+        yield candidate.run
+    if problem.num_jobs * problem.num_servers <= _SMALL:
+        paper = solve_sjf_bco(problem, Settings(order="smallest-first", on_trial=settings.on_trial))
+        if paper is not None:  # its makespan may not be below the horizon
+            yield paper.run
+
+
+def _value_s(problem: Problem, settings: Settings, run: Run) -> float:
+    return objective_value(problem, run.finishes, settings.objective)

@@ -1,0 +1,272 @@
+"""The anytime search: several chains from several starts, on all cores, with the best so far at hand.
+
+How the work is divided depends on counts alone, never on the clock or on the number of threads; only
+where it ends may depend on the clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from threading import Event
+
+import numpy as np
+
+from ringsched.engine.arrays import Arrays, arrays_of
+from ringsched.engine.problem import Problem
+from ringsched.engine.run import Run
+from ringsched.engine.state import State, new_state, run_of
+from ringsched.model.objective import MAKESPAN, WEIGHTED_COMPLETION, relative_weights
+from ringsched.placement.scratch import Scratch, new_scratch
+from ringsched.search import decode as costs
+from ringsched.search.decode import PRUNED, Task, decode
+from ringsched.search.descent import BEST, Chain, descend, enter, new_chain
+from ringsched.search.starts import starting_habits, starting_orders
+
+NUM_CHAINS = 8
+_ROUNDS_TO_EXCHANGE = 4
+_SLICE_S = 0.02  # how long a thread works before it looks at the clock again
+_LOOK_S = 0.1  # how often progress is told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """When to end: whichever comes first."""
+
+    time_limit_s: float | None = None
+    iterations: int | None = None  # schedules tried, over all chains
+    value_s: float = 0.0  # an objective that is good enough
+    asked: Callable[[], bool] = lambda: False  # someone presses Ctrl-C
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far the search is."""
+
+    value_s: float
+    iterations: int
+    elapsed_s: float
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A chain with all it needs to work on its own."""
+
+    chain: Chain
+    cost: int
+    state: State
+    scratch: Scratch
+    done: int = 0
+    slice: int = 1  # steps at a time
+    allowed: int = 0
+
+
+@dataclass(slots=True)
+class AnytimeSearch:
+    """Looks for ever better schedules of one problem.
+
+    Parameters
+    ----------
+    target_s
+        A lower bound on the makespan, which the slope of some chains leads to.
+    """
+
+    problem: Problem
+    objective: str
+    target_s: float
+    seed: int
+    num_threads: int
+    _arrays: Arrays = field(init=False)
+    _task: Task = field(init=False)
+    _workers: list[_Worker] = field(init=False)
+    _ended: Event = field(init=False, default_factory=Event)
+    _started_s: float = field(init=False, default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self._arrays = arrays_of(self.problem)
+        self._task = _task(self.problem, self._arrays, self.objective, self.target_s)
+        self._workers = self._best_starts()
+
+    @property
+    def value_s(self) -> float:
+        """The objective of the best schedule so far."""
+        return self._seconds(min(float(worker.chain.values[BEST]) for worker in self._workers))
+
+    @property
+    def iterations(self) -> int:
+        """How many schedules were tried."""
+        return sum(worker.done for worker in self._workers)
+
+    def best(self) -> Run:
+        """Return the best schedule so far."""
+        chain, worker = self._leader().chain, self._workers[0]
+        decode(
+            self._arrays,
+            worker.state,
+            worker.scratch,
+            self._task,
+            chain.best_order,
+            chain.best_habit,
+            chain.next_rank,
+            self._cost,
+            PRUNED,
+        )
+        return run_of(self._arrays, worker.state)
+
+    def run(
+        self,
+        stop: Stop,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        on_better: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Search until told to stop.
+
+        `on_progress` is called several times a second, `on_better` when the best has changed and all
+        chains pause.
+        """
+        round_steps = max(10, min(500, 100_000 // len(self._task.arrivals)))
+        most_stale = 50_000 + 500 * len(self._task.arrivals)  # steps of a chain: a small queue is done early
+        number, stale, value_s = 0, 0, self.value_s
+        with ThreadPoolExecutor(self.num_threads) as pool:
+            while not self._is_over(stop) and stale < most_stale:
+                self._round(pool, round_steps, stop, on_progress)
+                number += 1
+                if number % _ROUNDS_TO_EXCHANGE == 0:
+                    self._exchange()
+                stale += round_steps
+                if self.value_s < value_s:
+                    stale, value_s = 0, self.value_s
+                    on_better()
+
+    def _round(
+        self, pool: ThreadPoolExecutor, steps: int, stop: Stop, on_progress: Callable[[Progress], None]
+    ) -> None:
+        left = None if stop.iterations is None else stop.iterations - self.iterations
+        for at, worker in enumerate(self._workers):
+            share = steps if left is None else (left + len(self._workers) - 1 - at) // len(self._workers)
+            worker.allowed = min(steps, share)
+        futures = [pool.submit(self._advance, worker, stop) for worker in self._workers]
+        try:
+            self._watch(futures, on_progress)
+        except BaseException:
+            self._ended.set()
+            raise
+        for future in futures:
+            future.result()
+
+    def _watch(self, futures: list[Future[None]], on_progress: Callable[[Progress], None]) -> None:
+        while wait(futures, timeout=_LOOK_S).not_done:
+            on_progress(self._progress())
+        on_progress(self._progress())
+
+    def _progress(self) -> Progress:
+        elapsed_s = time.monotonic() - self._started_s
+        return Progress(value_s=self.value_s, iterations=self.iterations, elapsed_s=elapsed_s)
+
+    def _advance(self, worker: _Worker, stop: Stop) -> None:
+        """Do a worker's part of a round, in slices, so that the clock can end it at any time."""
+        while worker.allowed > 0 and not self._ended.is_set() and not self._is_over(stop, clock_only=True):
+            steps = min(worker.slice, worker.allowed)
+            began_s = time.monotonic()
+            descend(
+                self._arrays,
+                worker.state,
+                worker.scratch,
+                self._task,
+                worker.chain,
+                worker.cost,
+                self._cost,
+                steps,
+            )
+            took_s = max(time.monotonic() - began_s, 1e-6)
+            worker.done += steps
+            worker.allowed -= steps
+            worker.slice = max(1, min(int(steps * _SLICE_S / took_s), 10 * worker.slice))
+
+    def _is_over(self, stop: Stop, *, clock_only: bool = False) -> bool:
+        if stop.time_limit_s is not None and time.monotonic() - self._started_s >= stop.time_limit_s:
+            return True
+        if stop.asked():
+            return True
+        if clock_only:  # the rest is looked at when all chains stand at the same count
+            return False
+        out_of_steps = stop.iterations is not None and self.iterations >= stop.iterations
+        return out_of_steps or self.value_s <= stop.value_s
+
+    def _exchange(self) -> None:
+        """Let the worst chain go on from where the best is."""
+        leader = self._leader()
+        worst = max(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
+        if worst.chain.values[BEST] > leader.chain.values[BEST]:
+            worst.chain.new_order[:] = leader.chain.best_order
+            worst.chain.new_habit[:] = leader.chain.best_habit
+            self._enter(worst)
+
+    def _leader(self) -> _Worker:
+        return min(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
+
+    def _enter(self, worker: _Worker) -> None:
+        enter(self._arrays, worker.state, worker.scratch, self._task, worker.chain, worker.cost, self._cost)
+
+    def _best_starts(self) -> list[_Worker]:
+        """Return chains at the best of the starts, with different slopes."""
+        starts = [
+            (order, habit)
+            for habit in starting_habits(self.problem)
+            for order in starting_orders(self.problem, self.objective, self._task.weight.tolist())
+        ]
+        state, scratch = new_state(self._arrays), new_scratch(self._arrays)
+        next_rank = np.zeros(len(self._task.arrivals) + 1, dtype=np.int64)
+        values = [
+            decode(self._arrays, state, scratch, self._task, order, habit, next_rank, self._cost, PRUNED)
+            for order, habit in starts
+        ]
+        ranked = sorted(range(len(starts)), key=lambda at: (values[at], at))
+        slopes = (costs.MAKESPAN, costs.TARDINESS) if self.objective == MAKESPAN else (costs.COMPLETION,)
+        workers = []
+        for number in range(NUM_CHAINS):
+            order, habit = starts[ranked[number % len(starts)]]
+            chain = new_chain(self.problem.num_jobs, order, habit, f"{self.seed}/{number}")
+            state, scratch = new_state(self._arrays), new_scratch(self._arrays)
+            worker = _Worker(chain, slopes[number % len(slopes)], state, scratch)
+            self._enter(worker)
+            workers.append(worker)
+        return workers
+
+    @property
+    def _cost(self) -> int:
+        return costs.MAKESPAN if self.objective == MAKESPAN else costs.COMPLETION
+
+    def _seconds(self, value: float) -> float:
+        if self.objective == MAKESPAN:
+            return self.problem.clock.seconds(value)
+        weight = self._task.weight
+        submits = np.array([job.submit_s for job in self.problem.scenario.jobs])
+        return float((self.problem.clock.seconds(value) - weight @ submits) / weight.sum())
+
+
+def _task(problem: Problem, arrays: Arrays, objective: str, target_s: float) -> Task:
+    jobs = problem.scenario.jobs
+    weight = relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs)
+    planned = np.zeros(arrays.gpu_first[-1], dtype=np.int64)
+    for job, held in problem.running.items():
+        planned[arrays.gpu_first[job] : arrays.gpu_first[job + 1]] = sorted(held)
+    queued = sorted(problem.queued, key=lambda job: (problem.release[job], job))
+    peers = np.array(sorted(queued, key=lambda job: (problem.gpus[job], job)), dtype=np.int64)
+    sizes = arrays.gpus[peers]
+    return Task(
+        peers=peers,
+        peer_first=np.searchsorted(sizes, arrays.gpus, side="left"),
+        peer_end=np.searchsorted(sizes, arrays.gpus, side="right"),
+        release=np.array(problem.release, dtype=np.float64),
+        arrivals=np.array(queued, dtype=np.int64),
+        best_case=np.array(problem.best_case, dtype=np.float64),
+        weight=np.array(weight, dtype=np.float64),
+        running=np.array(list(problem.running), dtype=np.int64),
+        planned=planned,
+        largest_server=int(arrays.capacity[: len(arrays.rack_of)].max()),
+        target=float(problem.clock.units(target_s)),
+        patience=max(200, 10 * len(queued)),
+    )

@@ -1,0 +1,188 @@
+"""From genes to a schedule: a queue in which jobs may step past one that waits."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ringsched.engine.arrays import Arrays, Floats, Integers
+from ringsched.engine.kernels import advance, next_completion, settle, start
+from ringsched.engine.state import NUM_IDLE, State, reset
+from ringsched.jit import kernel
+from ringsched.placement.fixed import fixed
+from ringsched.placement.quiet_links import one_server, quiet_links
+from ringsched.placement.scratch import Scratch
+
+# Habits: what a job does when no server has room for all of it now.
+FLEXIBLE = 0  # spreads, over the quietest links
+PATIENT = 1  # waits for a server, if one is large enough
+QUIET = 2  # spreads only over links that nobody uses
+NUM_HABITS = 3
+
+# What a schedule costs.
+MAKESPAN = 0  # the last finish
+TARDINESS = 1  # GPU-time of all jobs beyond a target: a slope that leads to a small makespan
+COMPLETION = 2  # sum of weight * finish
+
+PRUNED = math.inf
+_NO_RANK = -1
+
+
+class Task(NamedTuple):
+    """What the search is about."""
+
+    release: Floats  # of each job
+    arrivals: Integers  # jobs to be placed, by release
+    best_case: Floats  # of each job
+    weight: Floats  # of each job
+    running: Integers  # jobs that run at time 0, on the GPUs in `planned`
+    planned: Integers
+    peers: Integers  # jobs to be placed, those of one size together ...
+    peer_first: Integers  # ... of each job: where they begin ...
+    peer_end: Integers  # ... and end
+    largest_server: int
+    target: float  # no makespan can be below it
+    patience: int  # steps without progress before a chain is kicked
+
+
+@kernel
+def decode(
+    arrays: Arrays,
+    state: State,
+    scratch: Scratch,
+    task: Task,
+    order: Integers,
+    habit: Integers,
+    next_rank: Integers,
+    cost: int,
+    limit: float,
+) -> float:
+    """Run the jobs in this order and with these habits; return what that costs.
+
+    At every event the whole queue is passed through, and whoever finds a place starts. Gives up (PRUNED)
+    as soon as the cost must exceed `limit`. `next_rank` is scratch, one longer than the order.
+    """
+    reset(arrays, state)
+    for job in task.running:
+        fixed(arrays, state, job, task.planned)
+        start(arrays, state, job, 0)
+    head = len(order)
+    _link(next_rank)
+    least = 0.0  # what it costs at least, every job at its best from where it starts
+    for job in order:
+        least = _with(arrays, task, cost, least, job, task.release[job] + task.best_case[job])
+    num_arrived = 0
+    while True:
+        while num_arrived < len(task.arrivals):
+            if task.release[task.arrivals[num_arrived]] > state.now[0]:
+                break
+            num_arrived += 1
+        least = _pass(arrays, state, scratch, task, order, habit, next_rank, cost, limit, least)
+        if least > limit:
+            return PRUNED
+        settle(arrays, state)
+        time = next_completion(state)
+        if num_arrived < len(task.arrivals):
+            time = min(time, task.release[task.arrivals[num_arrived]])
+        if time == math.inf:
+            return total_cost(arrays, state, task, cost) if next_rank[head] == _NO_RANK else PRUNED
+        advance(arrays, state, time)
+
+
+@kernel
+def _pass(
+    arrays: Arrays,
+    state: State,
+    scratch: Scratch,
+    task: Task,
+    order: Integers,
+    habit: Integers,
+    next_rank: Integers,
+    cost: int,
+    limit: float,
+    least: float,
+) -> float:
+    """Go through the queue once and start whoever finds a place; return the least cost as it is now."""
+    now = state.now[0]
+    largest_idle = _largest_idle(state)
+    before = len(order)
+    rank = next_rank[before]
+    while rank != _NO_RANK and largest_idle > 0:
+        job = order[rank]
+        placed = task.release[job] <= now and _place(
+            arrays, state, scratch, task, job, habit[job], largest_idle
+        )
+        if placed:
+            start(arrays, state, job, 0)
+            next_rank[before] = next_rank[rank]
+            least = _later(arrays, task, cost, least, job, now)
+            largest_idle = _largest_idle(state)
+        else:
+            before = rank
+            if cost == MAKESPAN:  # it starts later than now
+                least = max(least, now + task.best_case[job])
+        if least > limit:
+            break
+        rank = next_rank[rank]
+    return least
+
+
+@kernel
+def total_cost(arrays: Arrays, state: State, task: Task, cost: int) -> float:
+    """Return what the schedule in the state costs."""
+    total = 0.0
+    for job in range(len(state.finished)):
+        total = _with(arrays, task, cost, total, job, state.finished[job])
+    return total
+
+
+@kernel
+def _with(arrays: Arrays, task: Task, cost: int, total: float, job: int, finish: float) -> float:
+    """Return the total with one job more."""
+    if cost == MAKESPAN:
+        return max(total, finish)
+    if cost == TARDINESS:
+        return total + float(arrays.gpus[job]) * max(0.0, finish - task.target)
+    return total + float(task.weight[job]) * finish
+
+
+@kernel
+def _later(arrays: Arrays, task: Task, cost: int, least: float, job: int, now: float) -> float:
+    """Return the least cost, now that the job is known to start at this instant."""
+    finish = now + float(task.best_case[job])
+    if cost == MAKESPAN:
+        return max(least, finish)
+    before = _with(arrays, task, cost, 0.0, job, task.release[job] + task.best_case[job])
+    return least + (_with(arrays, task, cost, 0.0, job, finish) - before)
+
+
+@kernel
+def _place(
+    arrays: Arrays, state: State, scratch: Scratch, task: Task, job: int, habit: int, largest_idle: int
+) -> bool:
+    wanted = arrays.gpus[job]
+    if wanted <= largest_idle:
+        return one_server(arrays, state, job)
+    if wanted > state.counts[NUM_IDLE] or (habit == PATIENT and wanted <= task.largest_server):
+        return False
+    return quiet_links(arrays, state, scratch, job, 0 if habit == QUIET else len(arrays.gpus))
+
+
+@kernel
+def _largest_idle(state: State) -> int:
+    """Return the most GPUs that are idle in one server."""
+    largest = 0
+    for idle in state.num_idle:
+        largest = max(largest, idle)
+    return largest
+
+
+@kernel
+def _link(next_rank: Integers) -> None:
+    """Make a list of all ranks; its head stands behind them."""
+    head = len(next_rank) - 1
+    for rank in range(head):
+        next_rank[rank] = rank + 1
+    next_rank[head] = 0
+    if head > 0:
+        next_rank[head - 1] = _NO_RANK

@@ -127,7 +127,7 @@ class AnytimeSearch:
         chains pause.
         """
         round_steps = max(10, min(500, 100_000 // len(self._task.arrivals)))
-        most_stale = 50_000 + 500 * len(self._task.arrivals)  # steps of a chain: a small queue is done early
+        most_stale = 1000 * len(self._task.arrivals)  # steps of a chain: a small queue is done early
         number, stale, value_s = 0, 0, self.value_s
         with ThreadPoolExecutor(self.num_threads) as pool:
             while not self._is_over(stop) and stale < most_stale:

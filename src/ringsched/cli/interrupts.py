@@ -1,0 +1,56 @@
+"""Ctrl-C and SIGTERM: the program ends soon and in order, whatever it is in the middle of.
+
+Python raises KeyboardInterrupt in whatever runs at that moment. Where that is a callback out of C, such
+as llvmlite's while kernels are compiled or loaded, or a finaliser, the exception is printed and lost
+and the program goes on. Here a lost one is raised again a moment later.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+AGAIN_S = 0.02
+WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+_received: list[int] = []
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM.
+
+    A class of its own: when a plain KeyboardInterrupt passes through `exec` of a text, as dataclasses
+    and named tuples use it, Python kills itself by SIGINT at its end, though it was caught.
+    """
+
+
+def listen() -> None:
+    """Turn the signals into `Interrupted`, but for those that whoever started us had us ignore."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _interrupt)
+    sys.unraisablehook = _on_lost
+
+
+def received() -> int | None:
+    """Return the signal that asked us to end; None if there was none."""
+    return _received[0] if _received else None
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    _received.append(number)
+    raise Interrupted
+
+
+def _on_lost(lost: Any) -> None:
+    if not issubclass(lost.exc_type, Interrupted):
+        sys.__unraisablehook__(lost)
+        return
+    again = threading.Timer(AGAIN_S, os.kill, (os.getpid(), _received[0]))
+    again.daemon = True
+    again.start()

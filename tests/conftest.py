@@ -6,6 +6,7 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.effort import AS_PYTHON
 
 # CI sees the same examples every time; `HYPOTHESIS_PROFILE=search` looks for new ones.
 settings.register_profile(
@@ -16,8 +17,6 @@ settings.register_profile(
 )
 settings.register_profile("search", settings.get_profile("stable"), derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
-
-AS_PYTHON = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -36,6 +36,9 @@ def work():
         Finalised()
     elif sys.argv[2] == "exec":
         exec("interrupt()", globals())
+    elif sys.argv[2] == "callback that matters":
+        ctypes.CFUNCTYPE(None)(interrupt)()
+        raise RuntimeError("what the callback should have done is missing")
     elif sys.argv[2] == "error":
         try:
             interrupt()
@@ -63,7 +66,7 @@ def ended(folder: Path, number: str, inside: str) -> subprocess.CompletedProcess
     )
 
 
-@pytest.mark.parametrize("inside", ["callback", "finaliser", "exec", "error"])
+@pytest.mark.parametrize("inside", ["callback", "callback that matters", "finaliser", "exec", "error"])
 @pytest.mark.parametrize(
     ("number", "said", "code"), [("SIGINT", "interrupted", 130), ("SIGTERM", "terminated", 143)]
 )

@@ -18,6 +18,7 @@ AGAIN_S = 0.02
 WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 _received: list[int] = []
+_answered = threading.Event()
 
 
 class Interrupted(KeyboardInterrupt):
@@ -37,8 +38,9 @@ def listen() -> None:
     sys.unraisablehook = _on_lost
 
 
-def received() -> int | None:
-    """Return the signal that asked us to end; None if there was none."""
+def answered() -> int | None:
+    """Return the signal that asked us to end, which is now not raised again; None if there was none."""
+    _answered.set()
     return _received[0] if _received else None
 
 
@@ -51,6 +53,11 @@ def _on_lost(lost: Any) -> None:
     if not issubclass(lost.exc_type, Interrupted):
         sys.__unraisablehook__(lost)
         return
-    again = threading.Timer(AGAIN_S, os.kill, (os.getpid(), _received[0]))
+    again = threading.Timer(AGAIN_S, _raise_again)
     again.daemon = True
     again.start()
+
+
+def _raise_again() -> None:
+    if not _answered.is_set():
+        os.kill(os.getpid(), _received[0])

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ringsched._version import __version__
-from ringsched.cli.interrupts import WORDS, listen, received
+from ringsched.cli.interrupts import WORDS, answered, listen
 from ringsched.errors import RingschedError
 
 ENDED_BY_SIGNAL = 128  # and its number, as shells count
@@ -52,7 +52,7 @@ class Ringsched(click.Group):
             return super().invoke(ctx)
         except (Exception, KeyboardInterrupt) as error:
             # After a signal any error may be its work, such as that of a worker that was ended by it too.
-            number = received() or (signal.SIGINT if isinstance(error, KeyboardInterrupt) else None)
+            number = answered() or (signal.SIGINT if isinstance(error, KeyboardInterrupt) else None)
             if number is not None:
                 click.echo(f"ringsched: {WORDS[number]}", err=True)
                 ctx.exit(ENDED_BY_SIGNAL + number)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+from tests.effort import AS_PYTHON
 
 # CI sees the same examples every time; `HYPOTHESIS_PROFILE=search` looks for new ones.
 settings.register_profile(
@@ -15,3 +17,9 @@ settings.register_profile(
 )
 settings.register_profile("search", settings.get_profile("stable"), derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if AS_PYTHON and item.get_closest_marker("compiled"):
+            item.add_marker(pytest.mark.skip(reason="too much work for kernels as plain Python"))

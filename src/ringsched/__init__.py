@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ringsched.analysis.compare import Comparison, compare
     from ringsched.analysis.metrics import Metrics, metrics_of
     from ringsched.analysis.runs import ComparisonRow
-    from ringsched.analysis.summary import PolicySummary, Ratio
+    from ringsched.analysis.summary import Paired, PolicySummary
     from ringsched.generate import contention_share, generate_paper, generate_uniform
 
 # Loaded when first asked for, so that importing ringsched stays quick.
@@ -48,8 +48,8 @@ _LATER = {
     "Metrics": "ringsched.analysis.metrics",
     "metrics_of": "ringsched.analysis.metrics",
     "ComparisonRow": "ringsched.analysis.runs",
+    "Paired": "ringsched.analysis.summary",
     "PolicySummary": "ringsched.analysis.summary",
-    "Ratio": "ringsched.analysis.summary",
     "contention_share": "ringsched.generate",
     "generate_paper": "ringsched.generate",
     "generate_uniform": "ringsched.generate",
@@ -72,13 +72,13 @@ __all__ = [
     "JobView",
     "Metrics",
     "Outcome",
+    "Paired",
     "Placement",
     "Plan",
     "PlannedJob",
     "PolicyError",
     "PolicySummary",
     "Rack",
-    "Ratio",
     "RingschedError",
     "Scenario",
     "Server",

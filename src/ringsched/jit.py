@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +29,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).parent
 _ROOMS = ("engine", "contention", "placement", "search")
+_OURS = re.compile("kernels-[0-9a-f]{16}")
+_LOCK = threading.Lock()
+
+UNUSED_S = 30 * 24 * 3600
 
 
 def kernel(function: _Function) -> _Function:
@@ -33,12 +41,13 @@ def kernel(function: _Function) -> _Function:
     Kernels allocate nothing, so they do without reference counts; counting those of the arrays in our
     named tuples at every call took three quarters of the time.
     """
-    theirs, config.CACHE_DIR = config.CACHE_DIR, _CACHE_FOLDER or config.CACHE_DIR
     keep = _CACHE_FOLDER is not None
-    try:
-        compiled: _Function = _njit(function, cache=keep, nogil=True, error_model="numpy", _nrt=False)
-    finally:
-        config.CACHE_DIR = theirs
+    with _LOCK:  # modules may be imported by several threads, and the setting is one for all
+        theirs, config.CACHE_DIR = config.CACHE_DIR, _CACHE_FOLDER or config.CACHE_DIR
+        try:
+            compiled: _Function = _njit(function, cache=keep, nogil=True, error_model="numpy", _nrt=False)
+        finally:
+            config.CACHE_DIR = theirs
     return compiled
 
 
@@ -49,12 +58,26 @@ def _cache_folder() -> str | None:
         digest.update(path.read_bytes())
     for base in (config.CACHE_DIR, _user_cache()):
         if base and _is_writable(Path(base)):
-            return str(Path(base) / f"kernels-{digest.hexdigest()[:16]}")
+            folder = Path(base) / f"kernels-{digest.hexdigest()[:16]}"
+            _prune(folder)
+            return str(folder)
     return None
 
 
+def _prune(used: Path) -> None:
+    """Mark our folder as used, and remove those of other versions that were not for a month."""
+    try:
+        used.mkdir(exist_ok=True)
+        os.utime(used)
+        for folder in used.parent.iterdir():
+            if _OURS.fullmatch(folder.name) and time.time() - folder.stat().st_mtime > UNUSED_S:
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError:
+        pass  # a cache that is not tidy is no reason to stop
+
+
 def _kernel_files() -> list[Path]:
-    return [path for room in _ROOMS for path in sorted((_PACKAGE / room).glob("*.py"))]
+    return [path for room in _ROOMS for path in sorted((_PACKAGE / room).rglob("*.py"))]
 
 
 def _user_cache() -> Path | None:

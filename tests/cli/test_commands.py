@@ -285,9 +285,9 @@ def test_new_output_has_the_usual_mode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("old", [OLD_BYTES, None], ids=["over-a-file", "new"])
-@pytest.mark.parametrize("function", ["replace", "fsync", "fdopen"])
+@pytest.mark.parametrize(("owner", "function"), [(os, "replace"), (os, "fsync"), (Path, "write_text")])
 def test_a_failing_write_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, old: bytes | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, function: str, old: bytes | None
 ) -> None:
     scenario, output = write_json(tmp_path, FULL), tmp_path / "plan.json"
     if old is not None:
@@ -297,7 +297,7 @@ def test_a_failing_write_leaves_the_old_file(
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, function, fail)
+    monkeypatch.setattr(owner, function, fail)
     said = sentence(run("plan", scenario, "-o", output))
     monkeypatch.undo()
     assert said.endswith("plan.json: cannot be written: no space left on device")

@@ -9,13 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.helpers import FULL, edited, run, run_process, sentence, write_json
 from tests.cli.test_import_budget import modules_after
+
+from ringsched.analysis.summary import PAIRED, SHARES
 
 HEAVY = {"joblib", "pyarrow", "dask", "distributed", "numba", "numpy", "rich"}
 
@@ -87,8 +91,32 @@ def test_json_has_summary_and_rows(files: list[Path]) -> None:
     assert [row["policy"] for row in content["rows"]] == ["first-fit"] * 3 + ["longest-first"] * 3
     assert [row["scenario"] for row in content["rows"][:3]] == list(map(str, files))
     first, second = content["summary"]
-    assert first["makespan_ratio"] is None
-    assert second["makespan_ratio"].keys() == {"mean", "low", "high", "num_pairs", "num_left_out"}
+    assert first["pairs"] == {}
+    assert second["pairs"].keys() == set(PAIRED)
+    for metric, pairs in second["pairs"].items():
+        assert pairs.keys() == {"measure", "mean", "low", "high", "num_pairs", "num_left_out"}
+        assert pairs["measure"] == ("difference" if metric in SHARES else "ratio")
+        assert pairs["low"] <= pairs["mean"] <= pairs["high"]
+
+
+def test_pairs_of_other_metrics_on_request(files: list[Path]) -> None:
+    options = (
+        "--policies",
+        "first-fit,random",
+        "--pairs",
+        "mean_completion_s,contention_loss,gpu_utilisation",
+    )
+    lines = run("compare", *files, *options).stdout.splitlines()
+    titles = [at for at, line in enumerate(lines) if ", in pairs" in line]
+    assert [lines[at] for at in titles] == [
+        "mean completion against first-fit, in pairs; below 1 is better",
+        "share lost to contention less that of first-fit, in pairs, percentage points; below 0 is better",
+        "share of GPUs held less that of first-fit, in pairs, percentage points",
+    ]
+    assert [lines[at + 1].split()[4] for at in titles] == ["ratio", "difference", "difference"]
+    for at in titles:
+        assert lines[at + 2].split()[:3] == ["random", "3", "0"]
+        assert " to " in lines[at + 2]
 
 
 def test_metrics_and_orders(files: list[Path]) -> None:
@@ -118,6 +146,7 @@ def test_workers_change_nothing(files: list[Path]) -> None:
     )
     for summary in (*one, *two):
         summary["means"].pop("planning_s")
+        summary["pairs"].pop("planning_s", None)
     assert one == two
 
 
@@ -131,6 +160,7 @@ def test_workers_change_nothing(files: list[Path]) -> None:
         (["--policies", "first-fit", "--seed", "-1"], "--seed must be an integer >= 0"),
         (["--policies", "first-fit", "--jobs", "0"], "--jobs must be an integer >= 1"),
         (["--policies", "first-fit", "--metrics", "gab"], "did you mean 'gap'?"),
+        (["--policies", "first-fit", "--pairs", "lower_bound_s"], "--pairs must be 'makespan_s' or"),
         (["--policies", "first-fit", "-o", "rows.xlsx"], "rows.xlsx: must end in .csv or .parquet"),
         (["--policies", "first-fit", "-o", "no/rows.csv"], "there is no folder 'no'"),
         (["--policies", "first-fit", "--dask", "nowhere"], "--dask = nowhere: no Dask scheduler answers"),
@@ -184,39 +214,79 @@ def test_a_device_is_no_place_for_rows(files: list[Path], tmp_path: Path) -> Non
     )
 
 
-def _listen_to_interrupts() -> None:
-    """A shell starts its background work deaf to Ctrl-C, and so would be all that it starts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+@contextmanager
+def started(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """The command line in a process group of its own, as a terminal would start it."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "ringsched", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A shell starts its background work deaf to Ctrl-C, and so would be all that it starts.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def wait_until(process: subprocess.Popen[str], happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 600  # the kernels may have to be compiled first
+    while not happened():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_interrupted_work_is_kept(files: list[Path], tmp_path: Path, number: int) -> None:
     output = tmp_path / "rows.csv"
     options = ("--policies", "random", "--seeds", 100_000, "--jobs", number, "-o", output)
-    command = [sys.executable, "-m", "ringsched", "compare", *files, *options]
-    process = subprocess.Popen(
-        list(map(str, command)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=_listen_to_interrupts,
-    )
-    try:
-        deadline = time.monotonic() + 600  # the kernels may have to be compiled first
-        while not (output.exists() and output.read_bytes().count(b"\n") > 5):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    with started("compare", *files, *options) as process:
+        wait_until(process, lambda: output.exists() and output.read_bytes().count(b"\n") > 5)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
         stdout, stderr = process.communicate(timeout=120)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
     assert (process.returncode, stdout, stderr) == (130, "", "ringsched: interrupted\n")
     kept = rows_in(output)
     assert len(kept) >= 5
     assert all(row["status"] == "ok" for row in kept)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_sigterm_lost_the_rows_of_a_parquet_file(files: list[Path], tmp_path: Path, number: int) -> None:
+    from pyarrow import parquet
+
+    output, progress = tmp_path / "rows.parquet", tmp_path / "rows.csv"
+    options = ("--policies", "random", "--seeds", 100_000, "--jobs", number, "-o")
+    # The same work beside it into a CSV file tells when the kernels are loaded and rows come.
+    with (
+        started("compare", *files, *options, progress) as other,
+        started("compare", *files, *options, output) as process,
+    ):
+        wait_until(other, lambda: progress.exists() and progress.read_bytes().count(b"\n") > 500)
+        os.kill(process.pid, signal.SIGTERM)  # as `kill` and batch systems do: to the process alone
+        stdout, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stdout, stderr) == (143, "", "ringsched: terminated\n")
+    assert parquet.read_table(output).num_rows > 0
+    assert not list(tmp_path.glob(".rows.parquet*"))
+
+
+def test_a_second_command_with_the_same_output_is_refused(files: list[Path], tmp_path: Path) -> None:
+    output = tmp_path / "rows.csv"
+    options = ("--policies", "random", "--seeds", 100_000, "--jobs", 1, "-o", output)
+    with started("compare", *files, *options) as process:
+        wait_until(process, lambda: output.exists() and output.read_bytes().count(b"\n") > 5)
+        said = sentence(run("compare", *files, "--policies", "first-fit", "-o", output))
+        assert "rows.csv: another comparison is writing this file" in said
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    # What is killed holds nothing any more.
+    assert run("compare", *files, "--policies", "first-fit", "-o", output).exit_code == 0
+    assert [row["policy"] for row in rows_in(output)][:4] == ["first-fit"] * 3 + ["random"]
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_as_a_user_starts_it(files: list[Path]) -> None:

@@ -6,8 +6,9 @@ import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.reference import formulas
 from tests.reference.algorithm_1 import bisect_theta, horizon_ticks, sjf_bco
 from tests.reference.dispatch import ORDERS, Result, dispatch
@@ -65,7 +66,7 @@ class Anywhere:
         return chosen
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(scenarios(min_jobs=0), st.integers(0, 10**6))
 def test_any_starts_and_placements(scenario: Scenario, seed: int) -> None:
     """Whatever a plan says, its finishes are those of the reference; replaying it changes no bit."""
@@ -80,7 +81,7 @@ def test_any_starts_and_placements(scenario: Scenario, seed: int) -> None:
     assert ringsched.replay(scenario, plan).finishes_s == tuple(job.finish_s for job in plan.jobs)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(scenarios(), st.sampled_from([*RULES, "longest-first"]), st.sampled_from(ORDERS), st.data())
 def test_one_trial(scenario: Scenario, policy: str, order: str, data: st.DataObject) -> None:
     """One pass over the queue with fixed theta and kappa, for every rule and order."""
@@ -100,7 +101,7 @@ def test_one_trial(scenario: Scenario, policy: str, order: str, data: st.DataObj
         assert_equal(scenario, plan, result)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(scenarios(max_jobs=7), st.sampled_from(["sjf-bco", "first-fit", "list-scheduling"]))
 def test_whole_search(scenario: Scenario, policy: str) -> None:
     """Bisection and all: the same theta, kappa and plan, or infeasible alike."""
@@ -119,7 +120,7 @@ def test_whole_search(scenario: Scenario, policy: str) -> None:
         assert_equal(scenario, plan, result)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(scenarios(min_jobs=0))
 def test_durations_and_bounds(scenario: Scenario) -> None:
     """Best cases, worst cases, horizon and lower bound agree."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.core_engine.policies import SOLVE
+from tests.effort import examples, tried
 from tests.strategies import scenarios
 from tests.workloads import paper_mix
 
@@ -35,7 +36,7 @@ def assert_same_bytes(scenario: Scenario, policy: str, **options: object) -> Non
         assert kernels == plan_bytes(scenario, policy, **options)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(
     scenarios(min_jobs=0),
     st.sampled_from([*SOLVE]),
@@ -47,7 +48,7 @@ def test_random_scenarios(scenario: Scenario, policy: str, order: str | None, se
 
 
 @pytest.mark.parametrize("policy", SOLVE)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(tried(3)))
 def test_paper_mix(seed: int, policy: str) -> None:
     assert_same_bytes(paper_mix(seed), policy)
 

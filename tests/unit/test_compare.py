@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,13 @@ from ringsched import (
     compare,
     metrics_of,
 )
+from ringsched.analysis import code_version as code_version_module
 from ringsched.analysis import runs, workers
+from ringsched.analysis.code_version import code_version
 from ringsched.analysis.metrics import percentile
+from ringsched.analysis.sole_writer import sole_writer
 from ringsched.analysis.student import MOST_TERMS, _expanded, t_quantile
-from ringsched.analysis.summary import interval, summaries
+from ringsched.analysis.summary import METRICS, PAIRED, interval, summaries
 
 NAMES = ["sjf-bco", "random", "longest-first"]
 
@@ -274,6 +278,23 @@ def test_two_policies_with_seeds_meet_seed_by_seed() -> None:
     assert (ratio.low, ratio.high) == pytest.approx((2, 2))
 
 
+def test_every_metric_has_its_interval_over_pairs() -> None:
+    """Times as ratios, shares, which may be 0, as differences."""
+    base = [replace(row("base", at, 10.0), mean_completion_s=4.0, contention_loss=0.25) for at in range(3)]
+    other = [
+        replace(row("other", at, 20.0), mean_completion_s=1.0 + at, contention_loss=0.0) for at in range(3)
+    ]
+    first, second = summaries([*base, *other])
+    assert first.pairs == {}
+    assert set(second.pairs) == set(PAIRED) == set(METRICS) - {"lower_bound_s"}
+    assert second.pairs["makespan_s"] == second.makespan_ratio
+    loss, mean = second.pairs["contention_loss"], second.pairs["mean_completion_s"]
+    assert (loss.measure, loss.mean, loss.low, loss.high) == ("difference", -0.25, -0.25, -0.25)
+    logs = [math.log((1.0 + at) / 4.0) for at in range(3)]
+    expected = tuple(math.exp(end) for end in interval(logs) if end is not None)
+    assert (mean.measure, mean.mean, mean.low, mean.high) == ("ratio", *expected)
+
+
 # compare
 
 
@@ -438,7 +459,7 @@ def test_nothing_is_computed_twice(output: Path, calls: list[runs.Task]) -> None
     compare(SMALL, NAMES, seeds=2, output=output, workers=1)
     assert (calls, output.read_bytes()) == ([], whole)
     compare(SMALL, [*NAMES, "first-fit"], seeds=3, output=output, workers=1)
-    assert [(task.policy_name, task.seed) for task in calls] == [("random", 2)] * 3 + [
+    assert [(task.row.policy, task.row.seed) for task in calls] == [("random", 2)] * 3 + [
         ("first-fit", None)
     ] * 3
     calls.clear()
@@ -466,21 +487,85 @@ def test_rows_of_other_comparisons_stay(output: Path) -> None:
     assert [row["policy"] for row in read(output)] == ["longest-first", *["first-fit"] * 3]
 
 
+def made_by_another_version(path: Path) -> None:
+    path.write_text(path.read_text().replace(f",{code_version()},", ",0.0.0,"))
+
+
+def interrupt_after(number: int) -> Callable[[int, int], None]:
+    """Ctrl-C once so many rows are there that were not there from before."""
+    seen: list[int] = []
+
+    def on_row(done: int, _total: int) -> None:
+        seen.append(done)
+        if done == seen[0] + number:
+            raise KeyboardInterrupt
+
+    return on_row
+
+
 def test_rows_of_another_version_give_way(tmp_path: Path, calls: list[runs.Task]) -> None:
     path = tmp_path / "rows.csv"
     compare(SMALL, ["first-fit"], output=path, workers=1)
-    now = path.read_text()
-    path.write_text(now.replace(f",{ringsched.__version__},", ",0.0.0,"))
+    made_by_another_version(path)
     calls.clear()
     compare(SMALL, ["first-fit"], output=path, workers=1)
     assert len(calls) == 3
-    assert [row["ringsched_version"] for row in read(path)] == [ringsched.__version__] * 3
+    assert [row["ringsched_version"] for row in read(path)] == [code_version()] * 3
+
+
+def test_rows_of_another_version_stay_until_they_are_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    compare(SMALL, ["first-fit"], output=path, workers=1)
+    made_by_another_version(path)
+    with pytest.raises(KeyboardInterrupt):
+        compare(SMALL, ["first-fit"], output=path, workers=1, on_row=interrupt_after(1))
+    assert [row["ringsched_version"] for row in read(path)] == [code_version(), "0.0.0", "0.0.0"]
+    assert len({row["scenario_sha256"] for row in read(path)}) == 3
+    result = compare(SMALL, ["first-fit"], output=path, workers=1)
+    assert (len(result.rows), result.num_resumed) == (3, 1)
+    assert {row.ringsched_version for row in result.rows} == {code_version()}
+    assert [row["ringsched_version"] for row in read(path)] == [code_version()] * 3
+
+
+def test_rows_of_ones_own_policies_stay_until_they_are_replaced(output: Path) -> None:
+    compare(SMALL, [FirstIdle()], output=output, workers=1)
+    with pytest.raises(KeyboardInterrupt):
+        compare(SMALL, [FirstIdle()], output=output, workers=1, on_row=interrupt_after(1))
+    assert len({row["scenario_sha256"] for row in read(output)}) == len(read(output)) == 3
+
+
+def test_a_row_that_a_crash_left_beside_its_replacement_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    compare(SMALL, [FirstIdle()], output=path, workers=1)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines, lines[1]]))
+    compare(SMALL, ["first-fit"], output=path, workers=1)
+    assert [row["policy"] for row in read(path)] == ["first-fit"] * 3 + ["first-idle"] * 3
+
+
+def test_rows_of_code_that_has_changed_are_computed_anew(
+    output: Path, calls: list[runs.Task], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compare(SMALL, ["first-fit"], output=output, workers=1)
+    package = tmp_path / "package"
+    shutil.copytree(Path(ringsched.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code_version_module, "PACKAGE", package)
+    monkeypatch.setattr(code_version_module, "LEFT_OUT", package / "cli")
+    try:
+        for name, num_runs in (("cli/main.py", 3), ("placement/first_fit.py", 6)):
+            (package / name).write_text((package / name).read_text() + "# changed\n")
+            code_version.cache_clear()
+            compare(SMALL, ["first-fit"], output=output, workers=1)
+            assert len(calls) == num_runs
+    finally:
+        monkeypatch.undo()
+        code_version.cache_clear()
 
 
 def test_policies_of_ones_own_are_always_computed_anew(output: Path, calls: list[runs.Task]) -> None:
     for _ in range(2):
         compare(SMALL, ["first-fit", FirstIdle()], output=output, workers=1)
-    assert [task.policy_name for task in calls] == ["first-fit"] * 3 + ["first-idle"] * 6
+    assert [task.row.policy for task in calls] == ["first-fit"] * 3 + ["first-idle"] * 6
     assert len(read(output)) == 6
 
 
@@ -502,6 +587,48 @@ def test_rows_are_in_the_csv_file_as_they_come(tmp_path: Path) -> None:
     path, seen = tmp_path / "rows.csv", []
     compare(SMALL, NAMES, output=path, workers=1, on_row=lambda *_: seen.append(path.exists() and read(path)))
     assert [len(rows or []) for rows in seen] == [0, *range(1, 10)]
+
+
+def test_two_comparisons_with_one_output_lost_each_others_rows(output: Path) -> None:
+    compare(SMALL[:1], ["first-fit"], output=output, workers=1)
+    refusals: list[str] = []
+
+    def meanwhile(done: int, _total: int) -> None:
+        if done == 1:
+            with pytest.raises(InputError, match="another comparison is writing this file") as refused:
+                compare(SMALL, ["longest-first"], output=output, workers=1)
+            refusals.append(str(refused.value))
+
+    compare(SMALL, ["first-fit"], output=output, workers=1, on_row=meanwhile)
+    assert refusals == [
+        f"{output}: another comparison is writing this file; wait for its end, or write to another"
+    ]
+    compare(SMALL, ["longest-first"], output=output, workers=1)
+    assert len(read(output)) == 6
+    assert list(output.parent.iterdir()) == [output]
+
+
+def test_another_name_for_the_output_is_the_same_output(tmp_path: Path) -> None:
+    path, link = tmp_path / "rows.csv", tmp_path / "link.csv"
+    link.symlink_to(path)
+    with sole_writer(path), pytest.raises(InputError, match="another comparison"), sole_writer(link):
+        pass
+    with sole_writer(link):
+        pass
+    assert list(tmp_path.iterdir()) == [link]
+
+
+def test_two_files_with_one_beginning_of_their_names_are_two_files(tmp_path: Path) -> None:
+    with sole_writer(tmp_path / f"{'x' * 240}1.csv"), sole_writer(tmp_path / f"{'x' * 240}2.csv"):
+        pass
+
+
+def test_the_temporary_parquet_file_has_a_name_of_its_own(tmp_path: Path) -> None:
+    path, theirs = tmp_path / "rows.parquet", tmp_path / ".rows.parquet.new"
+    theirs.write_text("somebody's")
+    compare(SMALL, ["first-fit"], output=path, workers=1)
+    assert theirs.read_text() == "somebody's"
+    assert path.stat().st_mode & 0o777 == theirs.stat().st_mode & 0o777
 
 
 @pytest.mark.parametrize(
@@ -581,19 +708,16 @@ def test_no_dask_cluster_there(tmp_path: Path, address: str, monkeypatch: pytest
 
 
 def test_a_worker_of_another_version_is_refused() -> None:
-    task = runs.Task(
-        label="s",
-        scenario=SMALL[0],
+    row = ComparisonRow(
+        scenario="s",
         scenario_sha256="",
         policy="first-fit",
-        policy_name="first-fit",
-        order=None,
-        order_name="fifo",
+        order="fifo",
         seed=None,
-        version="99",
+        ringsched_version="99",
     )
     with pytest.raises(RingschedError, match="this is 99; install the same"):
-        runs.run_task(task)
+        runs.run_task(runs.Task(row=row, scenario=SMALL[0], policy="first-fit", order=None))
 
 
 def test_missing_extras_name_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

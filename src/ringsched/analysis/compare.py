@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ringsched.analysis.row_files import RowFile, row_file
 from ringsched.analysis.runs import ComparisonRow, Key, Task
+from ringsched.analysis.sole_writer import sole_writer
 from ringsched.analysis.summary import PolicySummary, summaries
 from ringsched.analysis.tasks import tasks_of
 from ringsched.analysis.workers import check_dask, rows_of
@@ -80,16 +81,17 @@ def compare(
     tasks = tasks_of(scenarios, list(policies), list(orders), seeds=seeds, first_seed=seed)
     if output is not None:
         _check_no_input(Path(output), scenarios)
-    found = file.read() if file is not None and resume else []
-    rows = _taken_over(tasks, found)
-    num_resumed = len(rows)
-    left = [task for task in tasks if task.key not in rows]
-    coming = rows_of(left, workers=num_workers, dask=dask)
-    on_row(len(rows), len(tasks))
-    with _Kept(file, tasks, found, rows) as kept:
-        for row in coming:
-            kept.add(row)
-            on_row(len(rows), len(tasks))
+    with sole_writer(None if output is None else Path(output)):
+        found = _latest(file.read()) if file is not None and resume else []
+        rows = _taken_over(tasks, found)
+        num_resumed = len(rows)
+        left = [task for task in tasks if task.key not in rows]
+        coming = rows_of(left, workers=num_workers, dask=dask)
+        on_row(len(rows), len(tasks))
+        with _Kept(file, tasks, found, rows) as kept:
+            for row in coming:
+                kept.add(row)
+                on_row(len(rows), len(tasks))
     ordered = tuple(rows[task.key] for task in tasks)
     return Comparison(rows=ordered, summary=summaries(ordered), num_resumed=num_resumed)
 
@@ -105,9 +107,7 @@ class _Kept:
         rows: dict[Key, ComparisonRow],
     ) -> None:
         self._file, self._tasks, self._rows = file, tasks, rows
-        # Rows of other scenarios and policies stay; those of another version of ringsched give way.
-        ours = {task.key[:-1] for task in tasks}
-        self._others = [row for row in found if row.key[:-1] not in ours]
+        self._found = [row for row in found if row.key not in rows]
 
     def add(self, row: ComparisonRow) -> None:
         self._rows[row.key] = row
@@ -124,15 +124,22 @@ class _Kept:
             self._file.close(self._all())
 
     def _all(self) -> list[ComparisonRow]:
+        """Return our rows and those found that stay: of other runs, and of older code until run anew."""
         ours = [self._rows[task.key] for task in self._tasks if task.key in self._rows]
-        return [*ours, *self._others]
+        replaced = {row.key[:-1] for row in ours}
+        return [*ours, *(row for row in self._found if row.key[:-1] not in replaced)]
+
+
+def _latest(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return each run once: a crash may have left a row beside the one that was to replace it."""
+    return list({row.key: row for row in rows}.values())
 
 
 def _taken_over(tasks: Sequence[Task], found: Sequence[ComparisonRow]) -> dict[Key, ComparisonRow]:
     """Return the rows that need not be computed again, under the names the scenarios have now."""
     by_key = {row.key: row for row in found}
     return {
-        task.key: replace(by_key[task.key], scenario=task.label)
+        task.key: replace(by_key[task.key], scenario=task.row.scenario)
         for task in tasks
         if task.key in by_key and isinstance(task.policy, str)
     }

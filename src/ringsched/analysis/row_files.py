@@ -11,7 +11,7 @@ from typing import Any, Protocol, TextIO
 
 from ringsched.analysis.runs import INFEASIBLE, OK, ComparisonRow
 from ringsched.errors import InputError
-from ringsched.io.files import check_writable, read_text, write_text
+from ringsched.io.files import check_writable, read_text, write_text, written_beside
 
 COLUMNS = tuple(field.name for field in fields(ComparisonRow))
 TEXTS = ("scenario", "scenario_sha256", "policy", "order", "ringsched_version", "status")
@@ -139,16 +139,8 @@ class ParquetRows:
         types = {"seed": pyarrow.int64()} | dict.fromkeys(TEXTS, pyarrow.string())
         schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in COLUMNS])
         records = [dict(zip(COLUMNS, astuple(row), strict=True)) for row in rows]
-        target = self._path.resolve()
-        temporary = target.with_name(f".{target.name[:50]}.new")
-        try:
+        with written_beside(self._path) as temporary:
             parquet.write_table(pyarrow.Table.from_pylist(records, schema), temporary)
-            temporary.replace(target)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise InputError(f"cannot be written: {reason}", file=str(self._path)) from None
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 def row_from(values: Mapping[str, Any]) -> ComparisonRow:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 
 from ringsched import api
-from ringsched._version import __version__
+from ringsched.analysis.code_version import code_version
 from ringsched.analysis.metrics import metrics_of
 from ringsched.errors import Infeasible, RingschedError
 from ringsched.model import Cluster, Job, Scenario, Server
 from ringsched.policies.custom import CustomPolicy
 
-OK, INFEASIBLE = "ok", "infeasible"
+NOT_RUN, OK, INFEASIBLE = "not run", "ok", "infeasible"
 
-# What makes two runs the same: scenario_sha256, policy, order, seed, ringsched version.
+# What makes two runs the same: scenario_sha256, policy, order, seed, and the code at the end.
 Key = tuple[str, str, str, int | None, str]
 
 
@@ -28,8 +28,8 @@ class ComparisonRow:
     policy: str
     order: str
     seed: int | None  # None if the policy draws no random numbers
-    ringsched_version: str
-    status: str  # ok or infeasible
+    ringsched_version: str = field(default_factory=code_version)  # with a digest of the source
+    status: str = NOT_RUN  # in the end ok or infeasible
     makespan_s: float | None = None
     mean_completion_s: float | None = None
     p95_completion_s: float | None = None
@@ -48,58 +48,39 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A run to be done, complete enough to be sent to another machine."""
+    """A run to be done, complete enough to be sent to another machine, and its row with no results yet."""
 
-    label: str
+    row: ComparisonRow
     scenario: Scenario
-    scenario_sha256: str
     policy: str | CustomPolicy
-    policy_name: str
     order: str | None  # None for a policy's own
-    order_name: str
-    seed: int | None
-    version: str = __version__
 
     @property
     def key(self) -> Key:
         """What makes two runs the same."""
-        return (self.scenario_sha256, self.policy_name, self.order_name, self.seed, self.version)
+        return self.row.key
 
 
 def run_task(task: Task) -> ComparisonRow:
     """Plan and measure; infeasible is a row too."""
-    if task.version != __version__:
-        raise RingschedError(
-            f"a worker has ringsched {__version__}, this is {task.version}; install the same"
-        )
+    here, there = code_version(), task.row.ringsched_version
+    if here != there:
+        raise RingschedError(f"a worker has ringsched {here}, this is {there}; install the same")
     warm_up()
-    scenario, started = task.scenario, time.perf_counter()
+    started = time.perf_counter()
     try:
-        plan = api.plan(scenario, task.policy, order=task.order, seed=task.seed or 0)
+        plan = api.plan(task.scenario, task.policy, order=task.order, seed=task.row.seed or 0)
     except Infeasible as error:
         planning_s = time.perf_counter() - started
-        return _row(task, INFEASIBLE, lower_bound_s=error.lower_bound_s, planning_s=planning_s)
+        return replace(task.row, status=INFEASIBLE, lower_bound_s=error.lower_bound_s, planning_s=planning_s)
     planning_s = time.perf_counter() - started
-    return _row(task, OK, **asdict(metrics_of(scenario, plan)), planning_s=planning_s)
+    return replace(task.row, status=OK, planning_s=planning_s, **asdict(metrics_of(task.scenario, plan)))
 
 
 @cache
 def warm_up() -> None:
     """Compile the kernels or load them, once in every process, so that no planning time includes it."""
     api.plan(_TINY, "first-fit")
-
-
-def _row(task: Task, status: str, **numbers: float) -> ComparisonRow:
-    return ComparisonRow(
-        scenario=task.label,
-        scenario_sha256=task.scenario_sha256,
-        policy=task.policy_name,
-        order=task.order_name,
-        seed=task.seed,
-        ringsched_version=task.version,
-        status=status,
-        **numbers,
-    )
 
 
 _TINY = Scenario(

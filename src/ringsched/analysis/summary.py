@@ -21,18 +21,23 @@ METRICS = (
     "planning_s",
 )
 
+# Shares may be 0: their differences are compared. The bound is the same for all policies.
+SHARES = ("gpu_utilisation", "contention_loss", "spreading_loss")
+PAIRED = tuple(name for name in METRICS if name != "lower_bound_s")
+
 # The rows of one policy: scenario -> seed (None if it takes none) -> row.
 Runs = Mapping[str, Mapping[int | None, ComparisonRow]]
 Pair = tuple[ComparisonRow, ComparisonRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ratio:
-    """Makespan over the baseline's: geometric mean over the pairs, and its 95 % confidence interval.
+class Paired:
+    """A metric against the baseline's: mean over the pairs, and its 95 % confidence interval.
 
     There is no mean without a pair, and no interval with fewer than two independent pairs.
     """
 
+    measure: str  # "ratio", with a geometric mean; "difference" for shares
     mean: float | None
     low: float | None
     high: float | None
@@ -49,7 +54,12 @@ class PolicySummary:
     num_runs: int
     num_infeasible: int
     means: Mapping[str, float]  # empty if all are infeasible
-    makespan_ratio: Ratio | None  # None for the baseline itself
+    pairs: Mapping[str, Paired]  # by metric; empty for the baseline itself
+
+    @property
+    def makespan_ratio(self) -> Paired | None:
+        """Makespan over the baseline's; None for the baseline itself."""
+        return self.pairs.get("makespan_s")
 
 
 def summaries(rows: Sequence[ComparisonRow]) -> tuple[PolicySummary, ...]:
@@ -61,21 +71,26 @@ def summaries(rows: Sequence[ComparisonRow]) -> tuple[PolicySummary, ...]:
     return tuple(_summary(*name, own, baseline) for name, own in runs.items())
 
 
-def makespan_ratio(own: Runs, baseline: Runs) -> Ratio:
-    """Compare two policies scenario by scenario and seed by seed.
+def paired(metric: str, own: Runs, baseline: Runs) -> Paired:
+    """Compare two policies in one metric, scenario by scenario and seed by seed.
 
     Several seeds of one scenario say little about other scenarios: where there are several scenarios,
     the seeds of each are averaged first, and the interval is over scenarios.
     """
     pairs = [_pairs(own[scenario], baseline[scenario]) for scenario in own if scenario in baseline]
-    logs = [[math.log(_ratio(*pair)) for pair in each if _both_feasible(pair)] for each in pairs]
-    num_pairs = sum(map(len, logs))
-    independent = logs[0] if len(logs) == 1 else [math.fsum(each) / len(each) for each in logs if each]
-    mean, low, high = interval(independent)
-    return Ratio(
-        mean=_exp(mean),
-        low=_exp(low),
-        high=_exp(high),
+    compare, restore = (_difference, _same) if metric in SHARES else (_log_ratio, math.exp)
+    values = [
+        [compare(*(getattr(row, metric) for row in pair)) for pair in each if _both_feasible(pair)]
+        for each in pairs
+    ]
+    num_pairs = sum(map(len, values))
+    independent = values[0] if len(values) == 1 else [math.fsum(each) / len(each) for each in values if each]
+    mean, low, high = (None if end is None else restore(end) for end in interval(independent))
+    return Paired(
+        measure="difference" if metric in SHARES else "ratio",
+        mean=mean,
+        low=low,
+        high=high,
         num_pairs=num_pairs,
         num_left_out=sum(map(len, pairs)) - num_pairs,
     )
@@ -109,7 +124,7 @@ def _summary(policy: str, order: str, own: Runs, baseline: Runs) -> PolicySummar
         num_runs=len(rows),
         num_infeasible=len(rows) - len(feasible),
         means={name: _mean(getattr(row, name) for row in feasible) for name in METRICS} if feasible else {},
-        makespan_ratio=None if own is baseline else makespan_ratio(own, baseline),
+        pairs={} if own is baseline else {name: paired(name, own, baseline) for name in PAIRED},
     )
 
 
@@ -127,15 +142,19 @@ def _both_feasible(pair: Pair) -> bool:
     return all(row.status == OK for row in pair)
 
 
-def _ratio(own: ComparisonRow, baseline: ComparisonRow) -> float:
-    # Without jobs every makespan is 0, and all policies are equal.
-    return own.makespan_s / baseline.makespan_s if own.makespan_s and baseline.makespan_s else 1.0
+def _difference(own: float, baseline: float) -> float:
+    return own - baseline
+
+
+def _same(value: float) -> float:
+    return value
+
+
+def _log_ratio(own: float, baseline: float) -> float:
+    # Without jobs every time is 0, and all policies are equal.
+    return math.log(own / baseline) if own and baseline else 0.0
 
 
 def _mean(values: Iterable[float]) -> float:
     listed = list(values)
     return math.fsum(listed) / len(listed)
-
-
-def _exp(value: float | None) -> float | None:
-    return None if value is None else math.exp(value)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringsched.analysis.runs import Task
+from ringsched.analysis.runs import ComparisonRow, Task
 from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError
 from ringsched.io.scenario_file import load_scenario, locate
@@ -43,20 +43,22 @@ def tasks_of(
     contenders = _contenders(policies, orders)
     loaded = _loaded(scenarios)
     return [
-        Task(
-            label=label,
-            scenario=scenario,
-            scenario_sha256=digest,
-            policy=contender.policy,
-            policy_name=contender.name,
-            order=contender.order,
-            order_name=contender.order_name,
-            seed=seed,
-        )
+        _task(contender, label, scenario, digest, seed)
         for contender in contenders
         for digest, (label, scenario) in loaded.items()
         for seed in (seed_range if contender.seeded else [None])
     ]
+
+
+def _task(contender: _Contender, label: str, scenario: Scenario, digest: str, seed: int | None) -> Task:
+    row = ComparisonRow(
+        scenario=label,
+        scenario_sha256=digest,
+        policy=contender.name,
+        order=contender.order_name,
+        seed=seed,
+    )
+    return Task(row=row, scenario=scenario, policy=contender.policy, order=contender.order)
 
 
 def _contenders(policies: Sequence[str | CustomPolicy], orders: Sequence[str]) -> list[_Contender]:

@@ -6,35 +6,21 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ringsched.analysis.compare import Comparison, compare
-from ringsched.analysis.summary import METRICS, PolicySummary, Ratio
+from ringsched.analysis.compare import compare
+from ringsched.analysis.summary import METRICS, PAIRED
+from ringsched.cli.comparison import comparison_to_json, print_comparison
 from ringsched.cli.progress import SILENT_S
 from ringsched.errors import InputError
 from ringsched.model.checks import choice
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-    from rich.table import Table
 
 OPTION_OF = {"workers": "--jobs", "scenarios": "SCENARIO"}  # where it is not the field's own name
-HEADINGS = {
-    "makespan_s": "makespan\ns",
-    "mean_completion_s": "mean\ns",
-    "p95_completion_s": "p95\ns",
-    "gpu_utilisation": "GPUs\nheld",
-    "contention_loss": "lost to\ncontention",
-    "spreading_loss": "lost to\nspreading",
-    "lower_bound_s": "bound\ns",
-    "gap": "gap",
-    "planning_s": "planning\ns",
-}
-SHARES = ("gpu_utilisation", "contention_loss", "spreading_loss")
-# The bound is the same for all policies, and in the gap.
-SHOWN = tuple(name for name in METRICS if name != "lower_bound_s")
 
 
 @click.command("compare")
@@ -56,7 +42,14 @@ SHOWN = tuple(name for name in METRICS if name != "lower_bound_s")
 )
 @click.option("--seed", metavar="FIRST", type=int, default=0, show_default=True, help="The first of them.")
 @click.option(
-    "--metrics", metavar="A,B,...", default=",".join(SHOWN), help=f"Columns to print: {', '.join(METRICS)}."
+    "--metrics", metavar="A,B,...", default=",".join(PAIRED), help=f"Columns to print: {', '.join(METRICS)}."
+)
+@click.option(
+    "--pairs",
+    metavar="A,B,...",
+    default="makespan_s",
+    show_default=True,
+    help="Metrics to compare in pairs, each with its 95 % interval.",
 )
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Keep the rows: .csv or .parquet."
@@ -79,6 +72,7 @@ def compare_command(
     seeds: int,
     seed: int,
     metrics: str,
+    pairs: str,
     output: Path | None,
     resume: bool,
     jobs: int | None,
@@ -87,10 +81,11 @@ def compare_command(
 ) -> None:
     """Compare policies over scenarios and seeds, in pairs.
 
-    Prints the means of every policy and, against the first, the ratio of makespans with a 95 % confidence
-    interval over the scenarios.
+    Prints the means of every policy and, against the first, the ratio of makespans (or what --pairs
+    names) with a 95 % confidence interval over the scenarios.
     """
     shown = [choice(name, "--metrics", METRICS) for name in _names(metrics)]
+    paired = [choice(name, "--pairs", PAIRED) for name in _names(pairs)]
     try:
         with RowProgress() as progress:
             result = compare(
@@ -110,7 +105,7 @@ def compare_command(
     if as_json:
         click.echo(comparison_to_json(result))
     else:
-        print_comparison(result, shown, len(scenario_files), output)
+        print_comparison(result, shown, paired, len(scenario_files), output)
 
 
 class RowProgress:
@@ -136,92 +131,6 @@ class RowProgress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-
-
-def comparison_to_json(result: Comparison) -> str:
-    """Return summary and rows as JSON."""
-    import json
-    from dataclasses import asdict
-
-    content: dict[str, Any] = {
-        "baseline": _label(result, result.summary[0]),
-        "summary": [asdict(summary) for summary in result.summary],
-        "rows": [asdict(row) for row in result.rows],
-    }
-    return json.dumps(content, indent=1)
-
-
-def print_comparison(result: Comparison, metrics: list[str], num_scenarios: int, output: Path | None) -> None:
-    """Print the means, then the pairs."""
-    from ringsched.cli.tables import counted, show
-
-    runs = f"{counted(len(result.rows), 'run')}, {counted(num_scenarios, 'scenario')}"
-    parts: list[str | Table] = [f"{runs}; means over the feasible runs"]
-    parts += [_means_table(result, metrics), *_infeasible(result)]
-    if len(result.summary) > 1:
-        baseline = _label(result, result.summary[0])
-        parts += ["", f"makespan against {baseline}, in pairs; below 1 is better", _pairs_table(result)]
-    if output is not None:
-        resumed = f", {result.num_resumed} of them from before" if result.num_resumed else ""
-        parts += ["", f"{counted(len(result.rows), 'row')} in {output}{resumed}"]
-    show(parts)
-
-
-def _means_table(result: Comparison, metrics: list[str]) -> Table:
-    table = _table("policy", "n", *(HEADINGS[name] for name in metrics))
-    for summary in result.summary:
-        means = [_shown(name, summary.means[name]) if summary.means else "-" for name in metrics]
-        table.add_row(_label(result, summary), str(summary.num_runs - summary.num_infeasible), *means)
-    return table
-
-
-def _infeasible(result: Comparison) -> list[str]:
-    counts = [
-        f"{_label(result, summary)} {summary.num_infeasible} of {summary.num_runs}"
-        for summary in result.summary
-        if summary.num_infeasible
-    ]
-    return [f"infeasible, in no mean and no pair: {', '.join(counts)}"] if counts else []
-
-
-def _pairs_table(result: Comparison) -> Table:
-    table = _table("policy", "pairs", "left out", "ratio", "95 % interval")
-    for summary in result.summary:
-        if (ratio := summary.makespan_ratio) is not None:
-            counts = (str(ratio.num_pairs), str(ratio.num_left_out))
-            mean = "-" if ratio.mean is None else f"{ratio.mean:.3f}"
-            table.add_row(_label(result, summary), *counts, mean, _interval(ratio))
-    return table
-
-
-def _table(first: str, *others: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column(first, overflow="fold", vertical="bottom")
-    for heading in others:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
-
-
-def _label(result: Comparison, summary: PolicySummary) -> str:
-    """Return the policy's name, with the order if the policy stands there under several."""
-    alone = sum(other.policy == summary.policy for other in result.summary) == 1
-    return summary.policy if alone else f"{summary.policy} ({summary.order})"
-
-
-def _shown(metric: str, value: float) -> str:
-    from ringsched.cli.figures import figure
-
-    if metric in SHARES:
-        return f"{100 * value:.1f} %"
-    return f"{value:.3f}" if metric == "gap" else figure(value)
-
-
-def _interval(ratio: Ratio) -> str:
-    if ratio.low is None or ratio.high is None:
-        return "-"
-    return f"{ratio.low:.3f} to {ratio.high:.3f}"
 
 
 def _bar() -> Progress:

@@ -26,6 +26,21 @@ def _horizon(ctx: click.Context, option: click.Parameter, value: str) -> float |
         raise click.BadParameter(f"{value!r} is neither a number nor none", ctx, option) from None
 
 
+def _number(
+    option: str, metavar: str, default: float | None, help: str | None = None, *, name: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return an option for a number: whole where it is called N; no default is shown where there is none."""
+    names = [option] if name is None else [option, name]
+    kind = int if metavar == "N" else float
+    return click.option(*names, metavar=metavar, type=kind, default=default, show_default=True, help=help)
+
+
+def _text(
+    option: str, metavar: str, default: str, help: str, **more: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(option, metavar=metavar, default=default, show_default=True, help=help, **more)
+
+
 def _common(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that every kind of workload has."""
     for option in (
@@ -38,9 +53,7 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Path(path_type=Path),
             help="Write the scenario there instead of printing it.",
         ),
-        click.option(
-            "--seed", metavar="N", type=int, default=0, show_default=True, help="Same seed, same bytes."
-        ),
+        _number("--seed", "N", 0, "Same seed, same bytes."),
     ):
         command = option(command)
     return command
@@ -55,33 +68,15 @@ def generate_command() -> None:
 
 
 @generate_command.command("paper")
-@click.option(
-    "--contention",
-    metavar="X",
-    type=float,
-    default=0.15,
-    show_default=True,
-    help="Share of the jobs' time that is not computation, reached within 0.005.",
-)
-@click.option(
-    "--servers", metavar="N", type=int, default=20, show_default=True, help="The first N of the seed's draw."
-)
-@click.option(
-    "--jobs", metavar="N", type=int, default=160, show_default=True, help="In the paper's proportions."
-)
-@click.option(
-    "--horizon",
-    metavar="S",
-    callback=_horizon,
-    default="1200",
-    show_default=True,
-    help="T in seconds, or none.",
-)
-@click.option(
+@_number("--contention", "X", 0.15, "Share of the jobs' time that is not computation, reached within 0.005.")
+@_number("--servers", "N", 20, "The first N of the seed's draw.")
+@_number("--jobs", "N", 160, "In the paper's proportions.")
+@_text("--horizon", "S", "1200", "T in seconds, or none.", callback=_horizon)
+@_number(
     "--share-servers",
-    metavar="N",
-    type=int,
-    help="Reach the share on N servers, so that a sweep over servers has the same jobs.",
+    "N",
+    None,
+    "Reach the share on N servers, so that a sweep over servers has the same jobs.",
 )
 @_common
 def paper_command(
@@ -105,43 +100,23 @@ def paper_command(
 
 
 @generate_command.command("uniform")
-@click.option("--servers", metavar="N", type=int, default=1250, show_default=True)
-@click.option("--gpus-per-server", metavar="N", type=int, default=8, show_default=True)
-@click.option("--racks", metavar="N", type=int, default=0, show_default=True, help="0 for none.")
-@click.option("--jobs", metavar="N", type=int, default=10_000, show_default=True)
-@click.option(
-    "--sizes",
-    metavar="MIX",
-    default="paper",
-    show_default=True,
-    help=f"GPUs per job: {', '.join(SIZE_MIXES)}, or weights such as 1:80,2:14.",
-)
-@click.option(
+@_number("--servers", "N", 1250)
+@_number("--gpus-per-server", "N", 8)
+@_number("--racks", "N", 0, "0 for none.")
+@_number("--jobs", "N", 10_000)
+@_text("--sizes", "MIX", "paper", f"GPUs per job: {', '.join(SIZE_MIXES)}, or weights such as 1:80,2:14.")
+@_text(
     "--models",
-    metavar="MIX",
-    default="uniform",
-    show_default=True,
-    help=f"Models of the catalogue: {', '.join(MODEL_MIXES)}, or weights such as resnet50:3,vgg16:1.",
+    "MIX",
+    "uniform",
+    f"Models of the catalogue: {', '.join(MODEL_MIXES)}, or weights such as resnet50:3,vgg16:1.",
 )
-@click.option(
-    "--min-hours", metavar="H", type=float, default=0.5, show_default=True, help="Shortest best case."
-)
-@click.option(
-    "--max-hours", metavar="H", type=float, default=8.0, show_default=True, help="Longest best case."
-)
-@click.option(
-    "--submit-hours",
-    metavar="H",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Jobs are submitted over so many hours; 0: all at the start.",
-)
-@click.option("--inter-server-gbps", metavar="X", type=float, default=100.0, show_default=True)
-@click.option(
-    "--rack-uplink-gbps", metavar="X", type=float, help="Default: a quarter of what its servers can send."
-)
-@click.option("--slot", "slot_s", metavar="S", type=float, help="Slotted time instead of continuous time.")
+@_number("--min-hours", "H", 0.5, "Shortest best case.")
+@_number("--max-hours", "H", 8.0, "Longest best case.")
+@_number("--submit-hours", "H", 0.0, "Jobs are submitted over so many hours; 0: all at the start.")
+@_number("--inter-server-gbps", "X", 100.0)
+@_number("--rack-uplink-gbps", "X", None, "Default: a quarter of what its servers can send.")
+@_number("--slot", "S", None, "Slotted time instead of continuous time.", name="slot_s")
 @_common
 def uniform_command(output: Path | None, quiet: bool, as_json: bool, **options: Any) -> None:
     """Known models on like servers; durations are log-uniform."""

@@ -1,33 +1,89 @@
-"""Ctrl-C as a wish instead of a blow."""
+"""Ctrl-C and SIGTERM: the program ends soon and in order, whatever it is in the middle of.
+
+Python raises KeyboardInterrupt in whatever runs at that moment. Where that is a callback out of C, such
+as llvmlite's while kernels are compiled or loaded, or a finaliser, the exception is printed and lost
+and the program goes on. Here a lost one is raised again a moment later.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
+
+AGAIN_S = 0.02
+WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+_received: list[int] = []
+_answered = threading.Event()
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM.
+
+    A class of its own: when a plain KeyboardInterrupt passes through `exec` of a text, as dataclasses
+    and named tuples use it, Python kills itself by SIGINT at its end, though it was caught.
+    """
+
+
+def listen() -> None:
+    """Turn the signals into `Interrupted`, but for those that whoever started us had us ignore."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _interrupt)
+    sys.unraisablehook = _on_lost
+
+
+def answered() -> int | None:
+    """Return the signal that asked us to end, which is now not raised again; None if there was none."""
+    _answered.set()
+    return _received[0] if _received else None
 
 
 @contextmanager
-def interrupts(*, hold: bool) -> Iterator[Callable[[], bool]]:
+def wishes(*, hold: bool) -> Iterator[Callable[[], bool]]:
     """Give a function that says whether Ctrl-C was pressed; pressed again, it interrupts as always.
 
-    Without `hold` nothing is held back.
+    For a search, which can end at any time with what it has. Without `hold` nothing is held back.
     """
     pressed = False
 
     def remember(number: int, frame: FrameType | None) -> None:
         nonlocal pressed
         if pressed:
-            signal.default_int_handler(number, frame)
+            _interrupt(number, frame)
         pressed = True
 
-    # Whoever was started deaf to it, as by a shell in the background, stays so.
-    if not hold or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if not hold or signal.getsignal(signal.SIGINT) is not _interrupt:
         yield lambda: False
         return
     signal.signal(signal.SIGINT, remember)
     try:
         yield lambda: pressed
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    _received.append(number)
+    raise Interrupted
+
+
+def _on_lost(lost: Any) -> None:
+    if not issubclass(lost.exc_type, Interrupted):
+        sys.__unraisablehook__(lost)
+        return
+    again = threading.Timer(AGAIN_S, _raise_again)
+    again.daemon = True
+    again.start()
+
+
+def _raise_again() -> None:
+    if not _answered.is_set():
+        os.kill(os.getpid(), _received[0])

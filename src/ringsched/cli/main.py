@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import click
 
 from ringsched._version import __version__
+from ringsched.cli.interrupts import WORDS, answered, listen
 from ringsched.errors import RingschedError
 
-INTERRUPTED = 130
+ENDED_BY_SIGNAL = 128  # and its number, as shells count
 
 # What `--help` says of each command; the command itself is loaded when it is asked for.
 COMMANDS = {
@@ -45,15 +47,19 @@ class Ringsched(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; wrong input ends with 2, "no" with 1, Ctrl-C with 130."""
+        """Run the command; wrong input ends with 2, "no" with 1, Ctrl-C with 130, SIGTERM with 143."""
         try:
             return super().invoke(ctx)
-        except RingschedError as error:
+        except (Exception, KeyboardInterrupt) as error:
+            # After a signal any error may be its work, such as that of a worker that was ended by it too.
+            number = answered() or (signal.SIGINT if isinstance(error, KeyboardInterrupt) else None)
+            if number is not None:
+                click.echo(f"ringsched: {WORDS[number]}", err=True)
+                ctx.exit(ENDED_BY_SIGNAL + number)
+            if not isinstance(error, RingschedError):
+                raise
             click.echo(f"ringsched: {error}", err=True)
             ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
-            click.echo("ringsched: interrupted", err=True)
-            ctx.exit(INTERRUPTED)
 
 
 @click.group(
@@ -72,6 +78,7 @@ def ringsched() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
+    listen()
     for stream in (sys.stdout, sys.stderr):  # names of jobs may be beyond what the terminal can show
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

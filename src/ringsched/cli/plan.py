@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ringsched import api
-from ringsched.cli.interrupts import interrupts
+from ringsched.cli.interrupts import wishes
 from ringsched.cli.progress import WatchedPlanning
 from ringsched.errors import Infeasible, InputError
 from ringsched.io.files import check_writable
@@ -77,7 +77,7 @@ def plan_command(
     if output is not None and output.exists():
         _check_no_input(output, scenario_file)
     try:
-        with WatchedPlanning(output) as watched, interrupts(hold=policy == "search") as asked:
+        with WatchedPlanning(output) as watched, wishes(hold=policy == "search") as asked:
             plan = api.plan(
                 scenario,
                 policy,

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from ringsched.errors import InputError
@@ -50,25 +51,37 @@ def write_text(path: Path, text: str) -> None:
         if _is_stream(path):
             path.write_text(text, encoding="utf-8")
         else:
-            _replace(_target(path), text)
+            with written_beside(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written: {_reason(error)}", file=str(path)) from None
 
 
-def _replace(target: Path, text: str) -> None:
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
+@contextlib.contextmanager
+def written_beside(path: Path) -> Iterator[Path]:
+    """Give a new file in the same folder, which takes the place of `path` when it has been written."""
+    temporary: Path | None = None
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
+        target = _target(path)
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
+        os.close(handle)
+        temporary = Path(name)
+        yield temporary
+        _flush(temporary)
+        temporary.chmod(mode)
+        temporary.replace(target)
+    except OSError as error:
+        raise InputError(f"cannot be written: {_reason(error)}", file=str(path)) from None
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    """Wait until the disk has what was written."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 def _is_stream(path: Path) -> bool:

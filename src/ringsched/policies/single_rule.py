@@ -8,7 +8,7 @@ from __future__ import annotations
 from ringsched.engine.problem import Problem
 from ringsched.policies.orders import priorities
 from ringsched.policies.policy import Settings
-from ringsched.search.bisection import Attempt, Candidate, bisect_theta
+from ringsched.search.bisection import Candidate, search_theta
 
 
 def solve_first_fit(problem: Problem, settings: Settings) -> Candidate | None:
@@ -39,13 +39,6 @@ def solve_best_fit(problem: Problem, settings: Settings) -> Candidate | None:
     return _once(problem, settings, BEST_FIT, None)
 
 
-def search_theta(problem: Problem, settings: Settings, attempt: Attempt) -> Candidate | None:
-    """Bisect θ, or try the one the caller fixed; the makespan must be below T either way."""
-    if settings.theta is not None:
-        return attempt(settings.theta, problem.horizon)
-    return bisect_theta(problem.horizon, attempt)
-
-
 def _bisect(problem: Problem, settings: Settings, rule: int) -> Candidate | None:
     from ringsched.placement.runner import Runner
 
@@ -56,7 +49,7 @@ def _bisect(problem: Problem, settings: Settings, rule: int) -> Candidate | None
         settings.on_trial()
         return None if makespan is None else Candidate(runner.last(), {"theta": theta})
 
-    return search_theta(problem, settings, attempt)
+    return search_theta(problem.horizon, attempt, theta=settings.theta)
 
 
 def _once(

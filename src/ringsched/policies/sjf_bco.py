@@ -5,8 +5,7 @@ from __future__ import annotations
 from ringsched.engine.problem import Problem
 from ringsched.policies.orders import priorities
 from ringsched.policies.policy import Settings
-from ringsched.policies.single_rule import search_theta
-from ringsched.search.bisection import Candidate
+from ringsched.search.bisection import Candidate, search_theta
 
 
 def solve_sjf_bco(problem: Problem, settings: Settings) -> Candidate | None:
@@ -26,7 +25,7 @@ def solve_sjf_bco(problem: Problem, settings: Settings) -> Candidate | None:
                 best, limit = Candidate(runner.last(), {"theta": theta, "kappa": kappa}), makespan
         return best
 
-    return search_theta(problem, settings, attempt)
+    return search_theta(problem.horizon, attempt, theta=settings.theta)
 
 
 def kappas(problem: Problem) -> list[int]:

@@ -20,6 +20,11 @@ class Candidate:
 Attempt = Callable[[int, float], Candidate | None]
 
 
+def search_theta(horizon: int, attempt: Attempt, *, theta: int | None) -> Candidate | None:
+    """Bisect θ, or try the one that is given; the makespan must be below T either way."""
+    return bisect_theta(horizon, attempt) if theta is None else attempt(theta, horizon)
+
+
 def bisect_theta(horizon: int, attempt: Attempt) -> Candidate | None:
     """Return the best candidate met while bisecting θ in 1..T; None if no makespan is below T.
 

@@ -24,7 +24,7 @@ _njit: Any = njit
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).parent
-_ROOMS = ("engine", "contention", "placement")
+_ROOMS = ("engine", "contention", "placement", "search/exact")
 
 
 def kernel(function: _Function) -> _Function:

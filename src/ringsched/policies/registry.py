@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringsched.errors import UnknownName
+from ringsched.policies.exact import ANY_ORDER, solve_exact
 from ringsched.policies.policy import Policy
 from ringsched.policies.single_rule import (
     solve_best_fit,
@@ -59,6 +60,15 @@ POLICIES: tuple[Policy, ...] = (
         options=frozenset(),
         summary="long jobs early, packed tightly; the baseline to beat",
         solve=solve_best_fit,
+    ),
+    Policy(
+        name="exact",
+        order=ANY_ORDER,
+        rule="any counts of GPUs on servers",
+        search="branch and bound, all starts",
+        options=frozenset(),
+        summary="proves the best plan of a handful of jobs",
+        solve=solve_exact,
     ),
 )
 

@@ -1,0 +1,27 @@
+"""The branch and bound against trying everything."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from tests.reference.exhaustive import best_value
+from tests.tiny import tiny_scenarios
+
+from ringsched import Scenario
+from ringsched.engine.problem import problem_of
+from ringsched.policies.exact import ANY_ORDER, OBJECTIVES, solve_exact
+from ringsched.policies.policy import Settings
+
+
+@given(tiny_scenarios(max_jobs=3, max_servers=3, max_iterations=9, model="slotted"))
+@settings(max_examples=60)
+def test_nothing_is_better_than_the_exact_plan(scenario: Scenario) -> None:
+    problem = problem_of(scenario)
+    weights = [job.weight for job in scenario.jobs]
+    last_slot = round(max(problem.release) + sum(problem.worst_case))
+    for objective, own in zip(OBJECTIVES, ([], [1.0] * len(weights), weights), strict=True):
+        found = solve_exact(problem, Settings(order=ANY_ORDER), objective=objective)
+        assert found.params["proof"] == "optimal"
+        finishes = found.run.finishes
+        value = sum(w * f for w, f in zip(own, finishes, strict=True)) if own else max(finishes)
+        assert value == pytest.approx(best_value(scenario, own, last_slot), rel=1e-12), objective

@@ -39,6 +39,7 @@ def solve_exact(
         raise InputError("means nothing to policy 'exact', which tries them all", field="order")
     from ringsched.search.exact.prove import prove
 
+    _check_model(problem)
     _check_size(problem)
     weights = _weights(problem, objective)
     proof = prove(
@@ -58,6 +59,12 @@ def solve_exact(
             best_s=best_s,
         )
     return Candidate(proof.run, {"proof": _words(proof, best_s, bound_s), "nodes": proof.num_nodes})
+
+
+def _check_model(problem: Problem) -> None:
+    model = problem.scenario.contention.model
+    if model != "paper":  # the proof rests on this: one job less never slows another
+        raise InputError(f"must be 'paper' for policy 'exact', not {model!r}", field="contention.model")
 
 
 def _check_size(problem: Problem) -> None:
@@ -115,6 +122,4 @@ def _words(proof: Proof, best_s: float, bound_s: float) -> str:
     if proof.complete:
         return "optimal"
     percent = math.ceil((best_s / bound_s - 1) * 1e4) / 1e2
-    if proof.at_events:
-        return f"optimal among plans that start jobs at events, within {percent:g} % of any plan"
     return f"within {percent:g} % of any plan"

@@ -23,7 +23,6 @@ class Proof:
     value: float
     bound: float  # no plan is below
     complete: bool  # whether no plan is better
-    at_events: bool  # whether none that starts jobs only at events is
     num_nodes: int
 
 
@@ -53,17 +52,14 @@ def prove(
         on_step()
         return time.monotonic() < deadline
 
-    num_rounds = 0
     for piece in _pieces(problem.clock.slotted, incumbent.makespan):
         if rounds.proved or _is_close(problem, rounds) or not rounds.explore(piece, go_on):
             break
-        num_rounds += 1
     return Proof(
         run=rounds.best,
         value=rounds.value,
         bound=rounds.bound,
         complete=rounds.proved,
-        at_events=rounds.proved or num_rounds > 0,
         num_nodes=rounds.num_nodes,
     )
 

@@ -11,6 +11,7 @@ from ringsched.engine.run import Run
 from ringsched.search.exact.instance import instance_of
 from ringsched.search.exact.kernels import begin, begin_running, explore
 from ringsched.search.exact.node_bound import node_bound
+from ringsched.search.exact.polish import polished
 from ringsched.search.exact.realise import realise
 from ringsched.search.exact.stack import FOUND, FOUND_LOOSE, NODES, SKIPPED, Stack, new_stack
 
@@ -53,7 +54,7 @@ class Rounds:
             done = explore(self._instance, stack, piece, NODES_AT_ONCE)
             self.num_nodes += int(stack.counters[NODES]) - before
         if stack.counters[FOUND]:
-            self._improve(stack, 0)
+            self._improve(stack, 0, 0.0)
         if done:
             self._conclude(stack, piece)
         return done
@@ -61,11 +62,11 @@ class Rounds:
     def _conclude(self, stack: Stack, piece: float) -> None:
         if stack.counters[FOUND_LOOSE]:
             self.bound = max(self.bound, float(stack.limit[2]))
-            self._improve(stack, 1)
+            self._improve(stack, 1, piece)
         elif piece or not stack.counters[SKIPPED]:
             self.bound = self.value
 
-    def _improve(self, stack: Stack, row: int) -> None:
+    def _improve(self, stack: Stack, row: int, piece: float) -> None:
         """Take a plan that was found if, carried out by the engine, it is better."""
         starts = [0.0] * self._problem.num_jobs
         counts: list[tuple[int, ...]] = [()] * self._problem.num_jobs
@@ -73,8 +74,10 @@ class Rounds:
             starts[job] = float(stack.best_start[row, place])
             counts[job] = self._choices.counts[stack.best_option[row, place]]
         run = realise(self._problem, starts, counts)
+        assert row or abs(self._value_of(run) - stack.limit[1]) <= 1e-6 * self.value  # the engine agrees
+        if row and not self._problem.clock.slotted:
+            run = polished(self._problem, run, counts, self._value_of, piece)
         value = self._value_of(run)
-        assert row or abs(value - stack.limit[1]) <= 1e-6 * value  # search and engine agree
         if value < self.value:
             self.best, self.value = run, value
 

@@ -61,7 +61,8 @@ class Rounds:
 
     def _conclude(self, stack: Stack, piece: float) -> None:
         if stack.counters[FOUND_LOOSE]:
-            self.bound = max(self.bound, float(stack.limit[2]))
+            # A plan that was found later may be better than the best loose path.
+            self.bound = max(self.bound, min(self.value, float(stack.limit[2])))
             self._improve(stack, 1, piece)
         elif piece or not stack.counters[SKIPPED]:
             self.bound = self.value

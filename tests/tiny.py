@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from tests.reference import formulas
 from tests.strategies import GRADIENT_MB, contentions
 
+from ringsched.jit import config
 from ringsched.model import Cluster, Job, Rack, Scenario, Server, Time
+
+needs_compiler = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="takes up to millions of nodes")
 
 
 @st.composite

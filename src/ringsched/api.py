@@ -49,6 +49,8 @@ def plan(
     ------
     Infeasible
         No makespan below the horizon; carries the lower bound.
+    TooLarge
+        Policy `exact` has no proof within its limits.
 
     Examples
     --------
@@ -126,7 +128,7 @@ def list_policies() -> tuple[Policy, ...]:
     Examples
     --------
     >>> [policy.name for policy in list_policies()]
-    ['sjf-bco', 'first-fit', 'list-scheduling', 'random', 'longest-first']
+    ['sjf-bco', 'first-fit', 'list-scheduling', 'random', 'longest-first', 'exact']
     """
     return POLICIES
 

@@ -71,7 +71,7 @@ def _bound_of_last(instance: Instance, stack: Stack, level: int, num_running: in
         if value > limit:
             return value
         if stack.option[level, job] == WAITING:
-            value = max(value, _earliest_finish(instance, stack, level, num_running, job, limit))
+            value = max(value, _earliest_finish(instance, stack, level, num_running, job, value))
     return value
 
 

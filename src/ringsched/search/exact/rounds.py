@@ -94,6 +94,7 @@ class Rounds:
 
     def _root_bound(self) -> float:
         stack = self._new_stack(0.0)
+        stack.limit[0] = math.inf  # all of the bound, not only whether it is above the limit
         explore(self._instance, stack, 0.0, 0)  # compiled now, not when the clock runs
         return float(node_bound(self._instance, stack, 0))
 

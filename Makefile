@@ -19,6 +19,7 @@ demo: $(VENV)/.ringsched ## plan an example by every policy, compare, write and 
 
 test: $(VENV)/.dev ## run the tests
 	@$(BIN)/ringsched plan examples/first.toml > /dev/null # compiles the kernels once, before many need them
+	@$(BIN)/ringsched plan examples/delay.toml --policy exact > /dev/null
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 check: format lint types layers test ## what CI runs: format, lint, strict types, import layers, tests

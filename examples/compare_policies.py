@@ -23,8 +23,8 @@ def main(path: str) -> None:
     for policy in ringsched.list_policies():
         try:
             plan = ringsched.plan(scenario, policy.name)
-        except ringsched.Infeasible:
-            table.add_row(policy.name, "infeasible", "", "")
+        except ringsched.Infeasible as error:
+            table.add_row(policy.name, error.status, "", "")
             continue
         table.add_row(
             policy.name, f"{plan.makespan_s:.0f} s", f"{plan.mean_completion_s:.0f} s", f"{plan.gap:.2f}"

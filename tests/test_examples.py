@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ringsched
+from ringsched.policies.exact import MOST_JOBS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -24,6 +25,8 @@ def test_script(script: Path) -> None:
 @pytest.mark.parametrize("policy", [policy.name for policy in ringsched.list_policies()])
 def test_scenario(file: Path, policy: str) -> None:
     scenario = ringsched.load_scenario(file)
+    if policy == "exact" and len(scenario.jobs) > MOST_JOBS:
+        pytest.skip("too large for a proof")
     assert ringsched.verify(scenario, ringsched.plan(scenario, policy)).valid
 
 

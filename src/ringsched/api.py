@@ -74,6 +74,8 @@ def plan(
     ------
     Infeasible
         No makespan below the horizon; carries the lower bound.
+    TooLarge
+        Policy `exact` has no proof within its limits.
 
     Examples
     --------
@@ -192,7 +194,7 @@ def list_policies() -> tuple[Policy, ...]:
     Examples
     --------
     >>> [policy.name for policy in list_policies()]
-    ['search', 'sjf-bco', 'first-fit', 'list-scheduling', 'random', 'longest-first']
+    ['search', 'sjf-bco', 'first-fit', 'list-scheduling', 'random', 'longest-first', 'exact']
     """
     return POLICIES
 

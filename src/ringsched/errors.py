@@ -97,10 +97,21 @@ class Infeasible(RingschedError):
     """No plan within the limits that were set; carries the lower bound in seconds."""
 
     exit_code = 1
+    status = "infeasible"
 
     def __init__(self, message: str, *, lower_bound_s: float) -> None:
         super().__init__(message)
         self.lower_bound_s = lower_bound_s
+
+
+class TooLarge(Infeasible):
+    """No proof within the limits that were set; carries the best value known, if any, in seconds."""
+
+    status = "too-large"
+
+    def __init__(self, message: str, *, lower_bound_s: float, best_s: float | None = None) -> None:
+        super().__init__(message, lower_bound_s=lower_bound_s)
+        self.best_s = best_s
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:

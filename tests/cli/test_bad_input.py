@@ -408,7 +408,7 @@ def test_jobs_file_that_cannot_be_read(tmp_path: Path, name: str, expected: str)
 
 OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     "policy": (["--policy", "sjfbco"], ["unknown policy 'sjfbco' (did you mean 'sjf-bco'?)", "first-fit"]),
-    "policy-empty": (["--policy", ""], ["unknown policy ''", "choose from sjf-bco, first-fit"]),
+    "policy-empty": (["--policy", ""], ["unknown policy ''", "choose from search, sjf-bco, first-fit"]),
     "order": (["--order", "fiffo"], ["unknown order 'fiffo' (did you mean 'fifo'?)", "shortest-first"]),
     "kappa-0": (["--policy", "sjf-bco", "--kappa", "0"], ["--kappa must be an integer >= 1, not 0"]),
     "kappa-text": (["--policy", "sjf-bco", "--kappa", "x"], ["Error: ", "--kappa", "'x'"]),

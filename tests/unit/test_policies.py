@@ -100,7 +100,7 @@ def test_own_policy_that_never_places_is_infeasible() -> None:
 def test_not_a_policy() -> None:
     with pytest.raises(InputError, match="an object with a method place"):
         ringsched.plan(TWO, object())  # type: ignore[arg-type]
-    with pytest.raises(UnknownName, match=r"did you mean 'sjf-bco'.*choose from sjf-bco, first-fit"):
+    with pytest.raises(UnknownName, match=r"did you mean 'sjf-bco'.*choose from search, sjf-bco, first-fit"):
         ringsched.plan(TWO, "sjfbco")
 
 

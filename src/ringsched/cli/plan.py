@@ -129,5 +129,5 @@ def _infeasible_json(error: Infeasible) -> str:
     import json
 
     return json.dumps(
-        {"status": "infeasible", "message": str(error), "lower_bound_s": error.lower_bound_s}, indent=1
+        {"status": error.status, "message": str(error), "lower_bound_s": error.lower_bound_s}, indent=1
     )

@@ -104,7 +104,9 @@ def _summary(plan: Plan) -> Table:
     if plan.objective != OBJECTIVES[0]:
         why = f"on the {_objective(plan)}; {why}"
     table.add_row("lower bound", seconds(plan.lower_bound_s), why)
-    table.add_row("gap", f"{plan.gap:.3f}", _quality(plan.gap))
+    proof = plan.params.get("proof")  # of a policy that knows more than the bounds do
+    quality = f"{proof}, as policy {plan.policy} proved" if proof else _quality(plan.gap)
+    table.add_row("gap", f"{plan.gap:.3f}", quality)
     return table
 
 

@@ -10,6 +10,8 @@ from ringsched.errors import UnknownName
 # Sort key of a job; ties go to the lower index.
 Key = Callable[[Problem, int], float]
 
+ANY_ORDER = "any"  # of policies that look for the best one
+
 ORDERS: Mapping[str, Key] = {
     "fifo": lambda problem, job: problem.release[job],
     "smallest-first": lambda problem, job: problem.gpus[job],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ringsched.errors import UnknownName
+from ringsched.policies.exact import solve_exact
+from ringsched.policies.orders import ANY_ORDER
 from ringsched.policies.policy import Policy
-from ringsched.policies.search import ANY_ORDER, solve_search
+from ringsched.policies.search import solve_search
 from ringsched.policies.single_rule import (
     solve_best_fit,
     solve_first_fit,
@@ -69,6 +71,15 @@ POLICIES: tuple[Policy, ...] = (
         options=frozenset(),
         summary="long jobs early, packed tightly; the baseline to beat",
         solve=solve_best_fit,
+    ),
+    Policy(
+        name="exact",
+        order=ANY_ORDER,
+        rule="any counts of GPUs on servers",
+        search="branch and bound, all starts",
+        options=frozenset({"time-limit"}),
+        summary="proves the best plan of a handful of jobs",
+        solve=solve_exact,
     ),
 )
 

@@ -11,13 +11,12 @@ from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.errors import InputError
 from ringsched.model.objective import MAKESPAN
-from ringsched.policies.orders import ORDERS
+from ringsched.policies.orders import ANY_ORDER, ORDERS
 from ringsched.policies.policy import Progress, Settings
 from ringsched.policies.single_rule import solve_best_fit
 from ringsched.policies.sjf_bco import solve_sjf_bco
 from ringsched.search.bisection import Candidate
 
-ANY_ORDER = "any"
 TIME_LIMIT_S = 10.0
 # Jobs times servers up to which the paper's algorithm, beside the search, takes no time to speak of.
 _SMALL = 300_000

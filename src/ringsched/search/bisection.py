@@ -13,7 +13,7 @@ class Candidate:
     """A run and the parameters that led to it."""
 
     run: Run
-    params: Mapping[str, int]
+    params: Mapping[str, float | int | str]
 
 
 # The best run with a makespan strictly below the limit for this θ, or None: attempt(theta, limit).

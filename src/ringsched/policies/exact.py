@@ -1,0 +1,120 @@
+"""The best plan of a tiny instance, with a proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ringsched.bounds.lower_bound import lower_bounds
+from ringsched.engine.problem import Problem
+from ringsched.engine.run import Run
+from ringsched.errors import InputError, TooLarge
+from ringsched.model.objective import MAKESPAN, WEIGHTED_COMPLETION, relative_weights
+from ringsched.policies.orders import ANY_ORDER, ORDERS, priorities
+from ringsched.policies.policy import Settings
+from ringsched.search.bisection import Candidate
+
+if TYPE_CHECKING:
+    from ringsched.search.exact.prove import Proof
+
+TIME_LIMIT_S = 60.0
+MOST_JOBS = 8  # to be placed; beyond, no proof comes in a lifetime
+MOST_OPTIONS = 20_000
+MOST_LINKS = 62  # sets of links are bits of an integer
+GOOD_GAP = 0.01  # a plan is an answer if it is proved to be as close to the best possible
+
+
+def solve_exact(problem: Problem, settings: Settings) -> Candidate:
+    """Return the best of all plans; raise `TooLarge` if that cannot be proved in time."""
+    if settings.order != ANY_ORDER:
+        raise InputError("means nothing to policy 'exact', which tries them all", field="order")
+    from ringsched.search.exact.prove import prove
+
+    objective = settings.objective
+    limit_s = settings.limits.time_limit_s
+    time_limit_s = TIME_LIMIT_S if limit_s is None else limit_s
+    _check_model(problem)
+    _check_size(problem, objective)
+    weights = _weights(problem, objective)
+    proof = prove(
+        problem,
+        min(_simple_runs(problem), key=lambda run: _value(run, weights)),
+        weights=weights,
+        time_limit_s=time_limit_s,
+        on_step=settings.on_trial,
+    )
+    best_s, bound_s = (_in_seconds(problem, weights, value) for value in (proof.value, proof.bound))
+    if not proof.complete and best_s > bound_s * (1 + GOOD_GAP):
+        raise TooLarge(
+            f"policy 'exact' came to no proof within {time_limit_s:g} s: the best plan it found has a "
+            f"{objective} of {best_s:g} s, none can have less than {bound_s:g} s; give it more time, or use "
+            "policy 'search'",
+            lower_bound_s=bound_s,
+            best_s=best_s,
+        )
+    return Candidate(proof.run, {"proof": _words(proof, best_s, bound_s), "nodes": proof.num_nodes})
+
+
+def _check_model(problem: Problem) -> None:
+    model = problem.scenario.contention.model
+    if model != "paper":  # the proof rests on this: one job less never slows another
+        raise InputError(f"must be 'paper' for policy 'exact', not {model!r}", field="contention.model")
+
+
+def _check_size(problem: Problem, objective: str) -> None:
+    from ringsched.search.exact.instance import count_options
+
+    num_jobs, num_links = len(problem.queued), len(problem.network.uplink_gbps)
+    reason = ""
+    if num_jobs > MOST_JOBS:
+        reason = f"at most {MOST_JOBS} jobs, not {num_jobs}"
+    elif num_links > MOST_LINKS:
+        reason = f"at most {MOST_LINKS} servers and racks, not {num_links}"
+    elif count_options(problem) > MOST_OPTIONS:
+        reason = f"jobs that can be placed in at most {MOST_OPTIONS} ways, not {count_options(problem)}"
+    if reason:
+        bound_s = lower_bounds(problem, objective)[0].value_s
+        raise TooLarge(f"policy 'exact' takes {reason}; use policy 'search'", lower_bound_s=bound_s)
+
+
+def _simple_runs(problem: Problem) -> Iterator[Run]:
+    """Yield plans to begin with."""
+    from ringsched.placement.runner import Runner
+    from ringsched.placement.trial import BEST_FIT, FIRST_FIT, LEAST_LOADED
+
+    for order in ORDERS:
+        runner = Runner(problem, priorities(problem, order))
+        for rule in (BEST_FIT, FIRST_FIT, LEAST_LOADED):
+            runner.run(rule)
+            yield runner.last()
+
+
+def _weights(problem: Problem, objective: str) -> list[float]:
+    """Return the weights of the finishes; none for the makespan."""
+    if objective == MAKESPAN:
+        return []
+    jobs = problem.scenario.jobs
+    return relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs)
+
+
+def _value(run: Run, weights: list[float]) -> float:
+    if not weights:
+        return run.makespan
+    return math.fsum(weight * finish for weight, finish in zip(weights, run.finishes, strict=True))
+
+
+def _in_seconds(problem: Problem, weights: list[float], value: float) -> float:
+    """Return the objective of a plan whose weighted finishes sum to `value`."""
+    if not weights:
+        return problem.clock.seconds(value)
+    jobs = problem.scenario.jobs
+    submits_s = math.fsum(weight * job.submit_s for weight, job in zip(weights, jobs, strict=True))
+    return (problem.clock.seconds(value) - submits_s) / math.fsum(weights)
+
+
+def _words(proof: Proof, best_s: float, bound_s: float) -> str:
+    if proof.complete:
+        return "optimal"
+    percent = math.ceil((best_s / bound_s - 1) * 1e4) / 1e2
+    return f"within {percent:g} % of any plan"

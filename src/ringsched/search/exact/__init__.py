@@ -1,0 +1,1 @@
+"""Proofs for tiny instances: branch and bound over starts and placements."""

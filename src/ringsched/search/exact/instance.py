@@ -1,0 +1,198 @@
+"""A problem as the branch and bound sees it: for every job, all the ways to place it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringsched.contention.iteration_time import iteration_time_s, sharing_factor
+from ringsched.contention.network import shape_of
+from ringsched.engine.arrays import Floats, Integers
+from ringsched.engine.problem import Problem
+
+Counts = tuple[int, ...]  # GPUs on each server: which ones they are makes no difference
+
+
+class Instance(NamedTuple):
+    """What does not change during the search.
+
+    Jobs stand in the order in which they are tried. An option is one way to place one job; the options of
+    a job stand side by side, the fastest first. Sets of links are bits of an integer.
+    """
+
+    slotted: bool
+    whole: bool  # whether the objective is a whole number
+    weight: Floats  # of each job in the sum of finishes; none when only the last finish counts
+    release: Floats
+    iterations: Floats
+    gpus: Integers
+    twin: Integers  # of each job: the like one that starts no later, or -1
+    first_option: Integers  # of each job, and their number at the end
+    job_of: Integers  # of each option
+    held: NDArray[np.int64]  # of each option: GPUs on each server
+    links: Integers  # of each option: whose uplinks it crosses ...
+    slowed: Integers  # ... and on which of them others slow it
+    alone: Floats  # of each option: its speed with no other job around
+    speed: NDArray[np.float64]  # of each option, link, and number of jobs there: as that link allows
+    shortest: Floats  # of each option: how long it takes alone
+    best: Floats  # of each job: the shortest of its options
+    capacity: Integers  # of each server: GPUs that can be used
+    like: Integers  # of each server: the one before it that is its like, or -1
+
+
+class Choices(NamedTuple):
+    """The jobs in the order of the instance, and the counts behind each option."""
+
+    jobs: list[int]
+    counts: list[Counts]
+
+
+def instance_of(problem: Problem, weights: Sequence[float]) -> tuple[Instance, Choices]:
+    """Return the instance of a problem, and how to read its answers.
+
+    The objective is the sum of finishes with these weights, or the last finish if there are none.
+    """
+    jobs = _trial_order(problem)
+    options = [sorted(_options(problem, job), key=_duration_of(problem, job)) for job in jobs]
+    flat = [(job, counts) for job, own in zip(jobs, options, strict=True) for counts in own]
+    first = np.concatenate(([0], np.cumsum([len(own) for own in options]))).astype(np.int64)
+    speeds = [_speeds(problem, job, counts) for job, counts in flat]
+    alone = np.array([table[0] for table in speeds])
+    shortest = np.array([_duration(problem, job, speed) for (job, _), speed in zip(flat, alone, strict=True)])
+    links = [_links(problem, counts) for _, counts in flat]
+    table = np.array([own[1] for own in speeds])
+    return Instance(
+        slotted=problem.clock.slotted,
+        whole=problem.clock.slotted and all(weight == 1 for weight in weights),
+        weight=np.array([weights[job] for job in jobs] if weights else [], dtype=np.float64),
+        release=np.array([problem.release[job] for job in jobs], dtype=np.float64),
+        iterations=np.array([problem.iterations[job] for job in jobs], dtype=np.float64),
+        gpus=np.array([problem.gpus[job] for job in jobs], dtype=np.int64),
+        twin=np.array(_twins(problem, jobs, weights), dtype=np.int64),
+        first_option=first,
+        job_of=np.repeat(np.arange(len(jobs)), np.diff(first)).astype(np.int64),
+        held=np.array([counts for _, counts in flat], dtype=np.int64),
+        links=np.array([sum(1 << link for link in own) for own in links], dtype=np.int64),
+        slowed=np.array(
+            [
+                sum(1 << link for link in own if table[at, link, -1] < alone[at])
+                for at, own in enumerate(links)
+            ],
+            dtype=np.int64,
+        ),
+        alone=alone,
+        speed=table,
+        shortest=shortest,
+        best=np.array([shortest[start] for start in first[:-1]]),
+        capacity=np.array(problem.network.capacity[: problem.num_servers], dtype=np.int64),
+        like=np.array(_like_servers(problem), dtype=np.int64),
+    ), Choices(jobs, [counts for _, counts in flat])
+
+
+def count_options(problem: Problem) -> int:
+    """Return in how many ways the jobs can be placed, one by one."""
+    capacity = problem.network.capacity[: problem.num_servers]
+    ways = [1]  # ways[g]: to take g GPUs of the servers so far
+    for size in capacity:
+        ways = [
+            sum(ways[max(0, gpus - size) : gpus + 1])
+            for gpus in range(min(len(ways) + size, max(problem.gpus) + 1))
+        ]
+    return sum(ways[problem.gpus[job]] for job in problem.queued) + len(problem.running)
+
+
+def _trial_order(problem: Problem) -> list[int]:
+    """Jobs that run already, then those with the most work: what is decided first should matter most."""
+    area = [gpus * best for gpus, best in zip(problem.gpus, problem.best_case, strict=True)]
+    return sorted(range(problem.num_jobs), key=lambda job: (job not in problem.running, -area[job], job))
+
+
+def _options(problem: Problem, job: int) -> list[Counts]:
+    if job not in problem.running:
+        return list(_splits(problem.gpus[job], problem.network.capacity[: problem.num_servers]))
+    held = [problem.server_of[gpu] for gpu in problem.running[job]]
+    return [tuple(held.count(server) for server in range(problem.num_servers))]
+
+
+def _splits(gpus: int, capacity: Sequence[int]) -> Iterator[Counts]:
+    """Yield all ways to take `gpus` GPUs out of servers of these capacities."""
+    if not capacity:
+        if gpus == 0:
+            yield ()
+        return
+    for here in range(min(gpus, capacity[0]), -1, -1):
+        for rest in _splits(gpus - here, capacity[1:]):
+            yield (here, *rest)
+
+
+def _duration_of(problem: Problem, job: int):  # type: ignore[no-untyped-def]
+    return lambda counts: (_duration(problem, job, _speeds(problem, job, counts)[0]), counts)
+
+
+def _duration(problem: Problem, job: int, speed: float) -> float:
+    iterations = problem.iterations[job]
+    return float(-(-iterations // int(speed))) if problem.clock.slotted else iterations / speed
+
+
+def _links(problem: Problem, counts: Counts) -> tuple[int, ...]:
+    return shape_of(problem.network, {at: held for at, held in enumerate(counts) if held}).links
+
+
+def _speeds(problem: Problem, job: int, counts: Counts) -> tuple[float, NDArray[np.float64]]:
+    """Return iterations per unit of time alone, and by link and number of jobs on it.
+
+    More jobs on a link never make an iteration shorter, so the speed among others is the least that
+    any of the crossed links allows.
+    """
+    network, contention = problem.network, problem.scenario.contention
+    shape = shape_of(network, {at: held for at, held in enumerate(counts) if held})
+
+    def speed(bandwidth_gbps: float) -> float:
+        tau = iteration_time_s(
+            problem.works[job],
+            bandwidth_gbps=min(bandwidth_gbps, shape.free_gbps),
+            num_servers=shape.num_servers,
+            server_latency_s=contention.server_latency_ms * 1e-3,
+        )
+        return problem.clock.rate(tau) if problem.clock.slotted else 1 / tau
+
+    most = max(1, sum(gpus >= 2 for gpus in problem.gpus))
+    table = np.full((len(network.uplink_gbps), most + 1), np.inf)
+    for link in shape.links:
+        table[link] = [
+            speed(network.uplink_gbps[link] / sharing_factor(contention, max(1, num_jobs)))
+            for num_jobs in range(most + 1)
+        ]
+    return min([speed(np.inf), *table[:, 1].tolist()]), table
+
+
+def _twins(problem: Problem, jobs: list[int], weights: Sequence[float]) -> list[int]:
+    """Return for each place the last earlier one with a job that differs in nothing but its name."""
+    seen: dict[object, int] = {}
+    twins = []
+    for place, job in enumerate(jobs):
+        kind = (
+            job if job in problem.running else None,
+            problem.gpus[job],
+            problem.iterations[job],
+            problem.works[job],
+            problem.release[job],
+            weights[job] if weights else 0,
+        )
+        twins.append(seen.get(kind, -1))
+        seen[kind] = place
+    return twins
+
+
+def _like_servers(problem: Problem) -> list[int]:
+    network = problem.network
+    seen: dict[object, int] = {}
+    like = []
+    for server in range(network.num_servers):
+        kind = (network.capacity[server], network.uplink_gbps[server], network.rack_of[server])
+        like.append(seen.get(kind, -1))
+        seen[kind] = server
+    return like

@@ -1,0 +1,160 @@
+"""No plan below a node of the search does better than this."""
+
+from __future__ import annotations
+
+import math
+
+from ringsched.jit import kernel
+from ringsched.search.exact.instance import Instance
+from ringsched.search.exact.stack import ENDED, WAITING, Stack
+
+
+@kernel
+def duration(instance: Instance, iterations: float, speed: float) -> float:
+    """Return how long `iterations` take, in whole slots when slotted."""
+    if instance.slotted:
+        return float((int(iterations) + int(speed) - 1) // int(speed))
+    return iterations / speed
+
+
+@kernel
+def node_bound(instance: Instance, stack: Stack, level: int) -> float:
+    """Return a lower bound on the objective: as if no job slowed another from here on."""
+    num_running = _rank_running(instance, stack, level)
+    if len(instance.weight) == 0:
+        return _bound_of_last(instance, stack, level, num_running)
+    return _bound_of_sum(instance, stack, level, num_running)
+
+
+@kernel
+def _rank_running(instance: Instance, stack: Stack, level: int) -> int:
+    """Set the earliest end of every running job and sort them by it; return how many there are."""
+    number = 0
+    for job in range(len(instance.gpus)):
+        option = stack.option[level, job]
+        if option < 0:
+            continue
+        left = duration(instance, stack.remaining[level, job], instance.alone[option])
+        stack.end[job] = stack.time[level] + left
+        at = number
+        while at > 0 and stack.end[stack.by_end[at - 1]] > stack.end[job]:
+            stack.by_end[at] = stack.by_end[at - 1]
+            at -= 1
+        stack.by_end[at] = job
+        number += 1
+    return number
+
+
+@kernel
+def _bound_of_last(instance: Instance, stack: Stack, level: int, num_running: int) -> float:
+    now, limit = stack.time[level], stack.limit[0]
+    num_gpus = instance.capacity.sum()
+    value, area, large = 0.0, 0.0, 0.0
+    for job in range(len(instance.gpus)):
+        option = stack.option[level, job]
+        if option == ENDED:
+            value = max(value, stack.finish[level, job])
+            continue
+        left = instance.best[job]
+        if option == WAITING:
+            value = max(value, max(now, instance.release[job]) + left)
+        else:
+            left = stack.end[job] - now
+            value = max(value, stack.end[job])
+        area += instance.gpus[job] * left
+        large += left if 2 * instance.gpus[job] > num_gpus else 0.0
+    packed = area / num_gpus
+    if instance.slotted:
+        packed = math.ceil(packed - 1e-9)
+    value = max(value, now + packed, now + large)
+    for job in range(len(instance.gpus)):
+        if value > limit:
+            return value
+        if stack.option[level, job] == WAITING:
+            value = max(value, _earliest_finish(instance, stack, level, num_running, job, value))
+    return value
+
+
+@kernel
+def _bound_of_sum(instance: Instance, stack: Stack, level: int, num_running: int) -> float:
+    """Return the larger of: every job as early as it can be; one wide machine, Smith's rule."""
+    ended, apart = 0.0, 0.0
+    for job in range(len(instance.gpus)):
+        option = stack.option[level, job]
+        if option == ENDED:
+            ended += instance.weight[job] * stack.finish[level, job]
+        elif option == WAITING:
+            finish = _earliest_finish(instance, stack, level, num_running, job, -math.inf)
+            apart += instance.weight[job] * finish
+        else:
+            apart += instance.weight[job] * stack.end[job]
+    return ended + max(apart, _squashed(instance, stack, level))
+
+
+@kernel
+def _squashed(instance: Instance, stack: Stack, level: int) -> float:
+    """Return the least weighted sum of finishes if the areas could be poured into all GPUs at once.
+
+    The k-th job to end cannot end before the k areas that ended by then fit; the best order of areas
+    on one machine is by area over weight.
+    """
+    now, number = stack.time[level], 0
+    for job in range(len(instance.gpus)):
+        if stack.option[level, job] == ENDED:
+            continue
+        left = instance.best[job] if stack.option[level, job] == WAITING else stack.end[job] - now
+        stack.end[job] = instance.gpus[job] * left
+        at = number
+        while at > 0 and _is_before(instance, stack, job, stack.by_end[at - 1]):
+            stack.by_end[at] = stack.by_end[at - 1]
+            at -= 1
+        stack.by_end[at] = job
+        number += 1
+    total, area = 0.0, 0.0
+    num_gpus = instance.capacity.sum()
+    for at in range(number):
+        area += stack.end[stack.by_end[at]]
+        total += instance.weight[stack.by_end[at]] * (now + area / num_gpus)
+    return total
+
+
+@kernel
+def _is_before(instance: Instance, stack: Stack, job: int, other: int) -> bool:
+    return stack.end[job] * instance.weight[other] < stack.end[other] * instance.weight[job]
+
+
+@kernel
+def _earliest_finish(
+    instance: Instance, stack: Stack, level: int, num_running: int, job: int, enough: float
+) -> float:
+    """Return the earliest finish over all placements, each when its GPUs can be free at the earliest.
+
+    Stops at a placement that ends by `enough`.
+    """
+    earliest = math.inf
+    ready = max(stack.time[level], instance.release[job])
+    for option in range(instance.first_option[job], instance.first_option[job + 1]):
+        if ready + instance.shortest[option] >= earliest:
+            break  # the others take longer still
+        start = ready
+        for server in range(len(instance.capacity)):
+            start = max(start, _free_at(instance, stack, level, num_running, server, option))
+        earliest = min(earliest, start + instance.shortest[option])
+        if earliest <= enough:
+            break
+    return earliest
+
+
+@kernel
+def _free_at(
+    instance: Instance, stack: Stack, level: int, num_running: int, server: int, option: int
+) -> float:
+    missing = instance.held[option, server] - stack.free[level, server]
+    at = 0
+    time = 0.0
+    while missing > 0 and at < num_running:
+        running = stack.by_end[at]
+        missing -= instance.held[stack.option[level, running], server]
+        time = stack.end[running]
+        at += 1
+    return time

@@ -1,0 +1,102 @@
+"""What the exact search says before it has looked at every slot must be true as well."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.tiny import needs_compiler, tiny_scenarios
+
+from ringsched import Scenario
+from ringsched.engine.problem import Problem, problem_of
+from ringsched.engine.run import Run
+from ringsched.placement.runner import Runner
+from ringsched.placement.trial import BEST_FIT
+from ringsched.policies.orders import priorities
+from ringsched.search.exact.instance import count_options, instance_of
+from ringsched.search.exact.realise import realise
+from ringsched.search.exact.rounds import Rounds
+
+EVERY_SLOT = 1.0
+
+
+def simple_run(problem: Problem) -> Run:
+    runner = Runner(problem, priorities(problem, "longest-first"))
+    runner.run(BEST_FIT)
+    return runner.last()
+
+
+def no_run(problem: Problem) -> Run:
+    """So that the search has everything to find, and a bound no plan to hide behind."""
+    return Run((), [math.inf] * problem.num_jobs, ())
+
+
+def always() -> bool:
+    return True
+
+
+@needs_compiler
+@given(
+    tiny_scenarios(max_jobs=4, max_servers=3, max_iterations=40, model="slotted"),
+    st.booleans(),
+    st.sampled_from([2.0, 3.0, 7.0, 20.0]),
+)
+@settings(max_examples=80)
+def test_bounds_of_long_pieces_are_not_above_the_optimum(
+    scenario: Scenario, summed: bool, piece: float
+) -> None:
+    problem = problem_of(scenario)
+    weights = [job.weight for job in scenario.jobs] if summed else []
+    rounds = Rounds(problem, weights, no_run(problem))
+    exact = Rounds(problem, weights, simple_run(problem))
+    assert exact.explore(EVERY_SLOT, always)
+    assert exact.proved
+    assert rounds.bound <= exact.value * (1 + 1e-9)
+    assert rounds.explore(piece, always)
+    assert rounds.bound <= exact.value * (1 + 1e-9)
+    assert rounds.value >= exact.value * (1 - 1e-9)
+
+
+@needs_compiler
+@given(
+    tiny_scenarios(max_jobs=3, max_servers=3, max_iterations=40, model="continuous"),
+    st.booleans(),
+    st.integers(1, 30),
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=80)
+def test_no_plan_in_continuous_time_is_below_the_bound(
+    scenario: Scenario, summed: bool, num_pieces: int, generator: random.Random
+) -> None:
+    problem = problem_of(scenario)
+    weights = [job.weight for job in scenario.jobs] if summed else []
+    first = simple_run(problem)
+    rounds = Rounds(problem, weights, no_run(problem))
+    assert rounds.explore(first.makespan / num_pieces, always)
+    _, choices = instance_of(problem, weights)
+    by_job: dict[int, list[tuple[int, ...]]] = {}
+    instance, _ = instance_of(problem, weights)
+    for option, place in enumerate(instance.job_of):
+        by_job.setdefault(choices.jobs[place], []).append(choices.counts[option])
+    for _ in range(100):
+        starts = [release + generator.random() * first.makespan for release in problem.release]
+        counts = [generator.choice(by_job[job]) for job in range(problem.num_jobs)]
+        run = realise(problem, starts, counts)
+        value = (
+            sum(w * end for w, end in zip(weights, run.finishes, strict=True)) if weights else run.makespan
+        )
+        assert value >= rounds.bound * (1 - 1e-9)
+
+
+@given(tiny_scenarios(max_jobs=3, max_servers=3, max_iterations=5))
+def test_options_are_counted_before_they_are_listed(scenario: Scenario) -> None:
+    problem = problem_of(scenario)
+    instance, choices = instance_of(problem, [])
+    assert count_options(problem) == len(choices.counts)
+    assert all(
+        instance.shortest[first] == instance.shortest[first:after].min()
+        for first, after in pairwise(instance.first_option)
+    )

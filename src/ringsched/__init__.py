@@ -32,6 +32,7 @@ from ringsched.model import (
     Time,
 )
 from ringsched.policies.custom import ClusterView, CustomPolicy, JobView, ServerView
+from ringsched.policies.policy import Progress
 from ringsched.verify import Verdict, Violation, verify
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ __all__ = [
     "PlannedJob",
     "PolicyError",
     "PolicySummary",
+    "Progress",
     "Rack",
     "RingschedError",
     "Scenario",

@@ -61,7 +61,9 @@ def test_table_names_every_job_and_where_the_plan_went(tmp_path: Path) -> None:
     assert result.stderr == ""
     for word in ("first", "running", "late", "known", "makespan", "lower bound", "gap"):
         assert word in result.stdout
-    assert result.stdout.splitlines()[0].startswith("4 jobs on 4 servers with 13 GPUs, policy search (order any, iterations")
+    assert result.stdout.splitlines()[0].startswith(
+        "4 jobs on 4 servers with 13 GPUs, policy search (order any, iterations"
+    )
     assert result.stdout.endswith(f"plan written to {output}\n")
 
 

@@ -18,12 +18,13 @@ from ringsched.engine.arrays import Arrays, arrays_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.engine.state import State, new_state, run_of
-from ringsched.model.objective import MAKESPAN, WEIGHTED_COMPLETION, relative_weights
+from ringsched.model.objective import MAKESPAN
 from ringsched.placement.scratch import Scratch, new_scratch
 from ringsched.search import decode as costs
-from ringsched.search.decode import PRUNED, Task, decode
+from ringsched.search.decode import PRUNED, decode
 from ringsched.search.descent import BEST, Chain, descend, enter, new_chain
 from ringsched.search.starts import starting_habits, starting_orders
+from ringsched.search.task import Task, task_of
 
 NUM_CHAINS = 8
 _ROUNDS_TO_EXCHANGE = 4
@@ -86,7 +87,7 @@ class AnytimeSearch:
 
     def __post_init__(self) -> None:
         self._arrays = arrays_of(self.problem)
-        self._task = _task(self.problem, self._arrays, self.objective, self.target_s)
+        self._task = task_of(self.problem, self._arrays, self.objective, self.target_s)
         self._workers = self._best_starts()
 
     @property
@@ -245,28 +246,3 @@ class AnytimeSearch:
         weight = self._task.weight
         submits = np.array([job.submit_s for job in self.problem.scenario.jobs])
         return float((self.problem.clock.seconds(value) - weight @ submits) / weight.sum())
-
-
-def _task(problem: Problem, arrays: Arrays, objective: str, target_s: float) -> Task:
-    jobs = problem.scenario.jobs
-    weight = relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs)
-    planned = np.zeros(arrays.gpu_first[-1], dtype=np.int64)
-    for job, held in problem.running.items():
-        planned[arrays.gpu_first[job] : arrays.gpu_first[job + 1]] = sorted(held)
-    queued = sorted(problem.queued, key=lambda job: (problem.release[job], job))
-    peers = np.array(sorted(queued, key=lambda job: (problem.gpus[job], job)), dtype=np.int64)
-    sizes = arrays.gpus[peers]
-    return Task(
-        peers=peers,
-        peer_first=np.searchsorted(sizes, arrays.gpus, side="left"),
-        peer_end=np.searchsorted(sizes, arrays.gpus, side="right"),
-        release=np.array(problem.release, dtype=np.float64),
-        arrivals=np.array(queued, dtype=np.int64),
-        best_case=np.array(problem.best_case, dtype=np.float64),
-        weight=np.array(weight, dtype=np.float64),
-        running=np.array(list(problem.running), dtype=np.int64),
-        planned=planned,
-        largest_server=int(arrays.capacity[: len(arrays.rack_of)].max()),
-        target=float(problem.clock.units(target_s)),
-        patience=max(200, 10 * len(queued)),
-    )

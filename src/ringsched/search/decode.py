@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-from ringsched.engine.arrays import Arrays, Floats, Integers
+from ringsched.engine.arrays import Arrays, Integers
 from ringsched.engine.kernels import advance, next_completion, settle, start
 from ringsched.engine.state import NUM_IDLE, State, reset
 from ringsched.jit import kernel
 from ringsched.placement.fixed import fixed
 from ringsched.placement.quiet_links import one_server, quiet_links
 from ringsched.placement.scratch import Scratch
+from ringsched.search.task import Task
 
 # Habits: what a job does when no server has room for all of it now.
 FLEXIBLE = 0  # spreads, over the quietest links
@@ -26,23 +26,6 @@ COMPLETION = 2  # sum of weight * finish
 
 PRUNED = math.inf
 _NO_RANK = -1
-
-
-class Task(NamedTuple):
-    """What the search is about."""
-
-    release: Floats  # of each job
-    arrivals: Integers  # jobs to be placed, by release
-    best_case: Floats  # of each job
-    weight: Floats  # of each job
-    running: Integers  # jobs that run at time 0, on the GPUs in `planned`
-    planned: Integers
-    peers: Integers  # jobs to be placed, those of one size together ...
-    peer_first: Integers  # ... of each job: where they begin ...
-    peer_end: Integers  # ... and end
-    largest_server: int
-    target: float  # no makespan can be below it
-    patience: int  # steps without progress before a chain is kicked
 
 
 @kernel
@@ -181,8 +164,7 @@ def _largest_idle(state: State) -> int:
 def _link(next_rank: Integers) -> None:
     """Make a list of all ranks; its head stands behind them."""
     head = len(next_rank) - 1
-    for rank in range(head):
-        next_rank[rank] = rank + 1
-    next_rank[head] = 0
-    if head > 0:
-        next_rank[head - 1] = _NO_RANK
+    next_rank[head] = _NO_RANK
+    for rank in range(head - 1, -1, -1):
+        next_rank[rank] = next_rank[head]
+        next_rank[head] = rank

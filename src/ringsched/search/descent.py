@@ -11,8 +11,9 @@ from ringsched.engine.state import State
 from ringsched.jit import kernel
 from ringsched.placement.scratch import Scratch
 from ringsched.search.chance import below, new_chance
-from ringsched.search.decode import COMPLETION, PRUNED, Task, decode, total_cost
+from ringsched.search.decode import COMPLETION, PRUNED, decode, total_cost
 from ringsched.search.moves import move
+from ringsched.search.task import Task
 
 _NUM_LATE = 10  # the jobs that end last, which moves aim at and the tie-breaker counts
 _KICK = 8  # moves

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ringsched.engine.arrays import Integers
 from ringsched.jit import kernel
 from ringsched.search.chance import below
-from ringsched.search.decode import NUM_HABITS, Task
+from ringsched.search.decode import NUM_HABITS
+from ringsched.search.task import Task
 
 # In percent.
 _LATE = 60  # moves of one of the jobs that end last

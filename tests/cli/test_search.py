@@ -1,0 +1,105 @@
+"""`ringsched plan` with a search that is watched, interrupted and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.cli.helpers import run, sentence
+from tests.workloads import paper_mix
+
+import ringsched
+
+
+@pytest.fixture(scope="module")
+def mix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("mix") / "mix.json"
+    path.write_text(json.dumps(paper_mix(1).expanded()))
+    return path
+
+
+@pytest.fixture
+def searching(mix: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A search of ten minutes that has written a plan."""
+    output = tmp_path / "plan.json"
+    options = ["--objective", "mean-completion", "--time-limit", "600", "-o", str(output)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ringsched", "plan", str(mix), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_listen,
+    )
+    deadline = time.monotonic() + 600  # the kernels may have to be compiled first
+    while not output.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    yield process, output
+    with suppress(ProcessLookupError):
+        process.kill()
+    process.wait()
+
+
+def _listen() -> None:
+    """A shell starts its background work deaf to Ctrl-C, and so would be all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_ctrl_c_gives_the_best_plan_so_far(mix: Path, searching: tuple[subprocess.Popen[str], Path]) -> None:
+    process, output = searching
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stderr) == (0, "")
+    assert stdout.endswith(f"plan written to {output}\n")
+    plan = ringsched.load_plan(output)
+    assert plan.params["iterations"] > 0  # type: ignore[operator]
+    assert run("verify", mix, output).exit_code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_killed_in_mid_search_the_last_plan_is_whole(
+    mix: Path, searching: tuple[subprocess.Popen[str], Path], number: int
+) -> None:
+    process, output = searching
+    time.sleep(0.5)
+    process.send_signal(number)
+    process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert run("verify", mix, output).exit_code == 0
+    assert not [path for path in output.parent.iterdir() if path != output and number != signal.SIGKILL]
+
+
+def test_progress_on_a_terminal(mix: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ringsched", "plan", str(mix), "--time-limit", "4", "--json"],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env=os.environ | {"COLUMNS": "200", "TERM": "xterm"},
+    )
+    os.close(theirs)
+    seen = b""
+    with suppress(OSError):  # that is how a terminal ends
+        while part := os.read(ours, 1000):
+            seen += part
+    process.wait()
+    os.close(ours)
+    for words in (b"searching: best", b"bound", b"gap 1.", b"schedules in"):
+        assert words in seen
+
+
+def test_options_that_cannot_be(mix: Path) -> None:
+    assert "--gap must be at least 1" in sentence(run("plan", mix, "--gap", "0.5"))
+    assert "--time-limit must be" in sentence(run("plan", mix, "--time-limit", "nan"))
+    refused = sentence(run("plan", mix, "--policy", "first-fit", "--iterations", "5"))
+    assert "--iterations means nothing to policy 'first-fit', only to search" in refused

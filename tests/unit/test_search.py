@@ -1,0 +1,156 @@
+"""The anytime search: what it promises whatever the limits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.effort import examples
+from tests.scenarios import cluster, job, scenario
+from tests.strategies import scenarios
+from tests.workloads import paper_mix
+
+import ringsched
+from ringsched import Infeasible, InputError, Plan, Scenario
+from ringsched.model import OBJECTIVES
+
+MIX = paper_mix(1)
+
+
+def searched(of: Scenario, **options: Any) -> Plan:
+    return ringsched.plan(of, "search", **options)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_number_of_threads_changes_nothing(objective: str) -> None:
+    plans = [
+        searched(MIX, objective=objective, iterations=9001, threads=threads, seed=4) for threads in (1, 2, 5)
+    ]
+    assert plans[0] == plans[1] == plans[2]
+    assert plans[0].params == {"iterations": 9001}
+
+
+def test_the_seed_changes_the_search() -> None:
+    one, other = (searched(MIX, iterations=4000, seed=seed) for seed in (0, 1))
+    assert [job.start_s for job in one.jobs] != [job.start_s for job in other.jobs]
+
+
+def test_more_iterations_are_never_worse() -> None:
+    values = [searched(MIX, iterations=number).makespan_s for number in (0, 4000, 16_000)]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < values[0]
+
+
+@given(scenarios(), st.sampled_from(OBJECTIVES), st.integers(0, 300))
+@examples(100)
+def test_it_is_valid_and_never_worse_than_simple_policies(
+    instance: Scenario, objective: str, iterations: int
+) -> None:
+    plan = searched(instance, objective=objective, iterations=iterations)
+    assert ringsched.verify(instance, plan).violations == ()
+    for policy in ("longest-first", "sjf-bco"):
+        try:
+            other = ringsched.plan(instance, policy, objective=objective)
+        except Infeasible:
+            continue
+        assert plan.objective_s <= other.objective_s * (1 + 1e-9)
+
+
+def test_it_stops_at_the_gap() -> None:
+    plan = searched(MIX, gap=1.2, time_limit_s=60)
+    assert plan.gap <= 1.2
+    assert plan.params["iterations"] < 50_000
+
+
+def test_what_is_optimal_already_is_not_searched() -> None:
+    plan = searched(scenario(cluster(2), job("a"), job("b")))
+    assert (plan.gap, plan.params) == (1, {"iterations": 0})
+
+
+def test_a_queue_of_running_jobs_only() -> None:
+    instance = scenario(cluster(2, 2), job("a", gpus=2, running_on={"s1": [0, 1]}))
+    assert searched(instance).params == {"iterations": 0}
+
+
+def test_the_clock_stops_it() -> None:
+    searched(MIX, iterations=0)  # what is compiled or loaded is not counted
+    began_s = time.monotonic()
+    plan = searched(MIX, objective="mean-completion", time_limit_s=0.5)
+    assert plan.params["iterations"] > 0
+    assert time.monotonic() - began_s < 60  # it ends at all: a queue of this size goes on for minutes
+
+
+def test_it_stops_when_asked() -> None:
+    asked = threading.Event()
+    seen: list[float] = []
+
+    def on_progress(progress: ringsched.Progress) -> None:
+        seen.append(progress.value_s)
+        assert progress.gap == pytest.approx(progress.value_s / progress.bound_s)
+        if len(seen) == 3:
+            asked.set()
+
+    plan = searched(MIX, time_limit_s=600, on_progress=on_progress, should_stop=asked.is_set)
+    assert ringsched.verify(MIX, plan).valid
+    assert plan.makespan_s <= seen[0]
+
+
+def test_better_plans_are_told_of_and_valid() -> None:
+    told: list[Plan] = []
+    plan = searched(MIX, iterations=20_000, on_better=lambda best: told.append(best()))
+    values = [better.makespan_s for better in told]
+    assert values == sorted(set(values), reverse=True)
+    assert plan.makespan_s == values[-1]
+    assert all(ringsched.verify(MIX, better).valid for better in told)
+
+
+def test_an_error_in_a_callback_ends_it() -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        searched(MIX, time_limit_s=600, on_progress=fail)
+
+
+def test_starting_later_can_be_better() -> None:
+    """Two jobs that exchange much, and servers that hold one of them whole: nobody spreads, one waits."""
+    big = {"gpus": 4, "gradient_mb": 500.0, "iterations": 100}
+    instance = scenario(cluster(4, 2, 2), job("a", **big), job("b", **big), time={"model": "continuous"})
+    plan = searched(instance, iterations=2000)
+    assert [len(planned.gpus) for planned in plan.jobs] == [1, 1]
+    assert plan.makespan_s < ringsched.plan(instance, "longest-first").makespan_s
+
+
+def test_weights_decide_who_goes_first() -> None:
+    light, heavy = job("light", iterations=100), job("heavy", iterations=300, weight=9.0)
+    instance = scenario(cluster(1), light, heavy)
+    assert [p.start_s for p in searched(instance, objective="mean-completion").jobs] == [0, 10]
+    assert [p.start_s for p in searched(instance, objective="weighted-completion").jobs] == [30, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"time_limit_s": -1}, "time-limit"),
+        ({"time_limit_s": float("nan")}, "time-limit"),
+        ({"iterations": -1}, "iterations"),
+        ({"iterations": 2.5}, "iterations"),
+        ({"gap": 0.9}, "gap"),
+        ({"threads": 0}, "threads"),
+        ({"order": "fifo"}, "order"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], field: str) -> None:
+    with pytest.raises(InputError) as caught:
+        searched(MIX, **options)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("option", ["time_limit_s", "iterations", "gap", "threads"])
+def test_other_policies_have_no_such_options(option: str) -> None:
+    with pytest.raises(InputError, match="means nothing to policy 'longest-first', only to search"):
+        ringsched.plan(MIX, "longest-first", **{option: 1})

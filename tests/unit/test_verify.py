@@ -257,6 +257,10 @@ def with_plan(**fields: Any) -> Callable[[Plan], Plan]:
     return lambda plan: plan.replace(**fields)
 
 
+def argued(name: str, value_s: float, **terms: float | str) -> Callable[[Plan], Plan]:
+    return with_plan(bounds=(Bound(name=name, value_s=value_s, terms=terms),))
+
+
 def with_jobs(change: Callable[[tuple[PlannedJob, ...]], tuple[PlannedJob, ...]]) -> Callable[[Plan], Plan]:
     return lambda plan: plan.replace(jobs=change(plan.jobs))
 
@@ -331,6 +335,16 @@ MUTATIONS: list[tuple[str, Callable[[Plan], Plan], str]] = [
     ("gap", with_plan(gap=1), "gap is 1 in the plan, but 1.2 recomputed"),
     ("bounds", with_plan(bounds=(Bound(name="area", value_s=9),)), "bound 'area' is 9 in the plan, but"),
     ("bounds", with_plan(bounds=(Bound(name="luck", value_s=1),)), "there is no bound 'luck' here, only"),
+    ("bounds", argued("work-left", 7, from_s=0), "bound 'work-left' is 7 in the plan, but 4 recomputed"),
+    ("bounds", argued("work-left", 4), "bound 'work-left' lacks the term from_s"),
+    ("bounds", argued("work-left", 9, from_s=9), "bound 'work-left' is 9 in the plan, but 5 recomputed"),
+    ("bounds", argued("side-by-side", 5, from_s=0, unit=8), "needs a term unit from 1 to 7"),
+    ("bounds", argued("wide-jobs", 5, from_s=0, least=2.5), "needs a term least from 1 to 7"),
+    ("bounds", argued("long-jobs", 5, release_s=3, short_s=1, long_s=5), "after which no job is released"),
+    ("bounds", argued("long-jobs", 9, release_s=0, short_s=3, long_s=5), "but 1 recomputed"),
+    ("bounds", argued("server-classes", 5, release_s=0, unit=1), "names no job of the scenario"),
+    ("bounds", argued("server-classes", 5, release_s=0, unit=1, job="late"), "'late', which has no choice"),
+    ("bounds", argued("squashed-area", 2), "there is no bound 'squashed-area' here, only longest-job"),
     ("ring-gpus", with_job("wide", ring=WIDE_RING[:3]), "a ring that lacks GPU 1 of server 's1'"),
     ("ring-gpus", with_job("wide", ring=(*WIDE_RING, ("s1", 1))), "repeats GPU 1 of server 's1'"),
     ("ring-gpus", with_job("wide", ring=(*WIDE_RING, ("s1", 2))), "names the foreign GPU 2 of server 's1'"),
@@ -742,3 +756,37 @@ def test_ten_thousand_jobs_take_seconds() -> None:
     begin = time.perf_counter()
     assert "finish" in names(verify(problem, plan))
     assert time.perf_counter() - begin < 30
+
+
+# Bounds beyond the core are judged by their argument at the terms they state.
+
+
+# After 2: 4 x 3 of "wide", 1 of "late" and 1 of "last" over 7 GPUs. Beside the 5 slots of "wide" on 4 GPUs
+# the other jobs have 3 GPUs: 6 / 3.
+ARGUED = [
+    Bound(name="work-left", value_s=4, terms={"from_s": 2}),
+    Bound(name="side-by-side", value_s=5, terms={"from_s": 0, "unit": 4}),
+    Bound(name="wide-jobs", value_s=5, terms={"from_s": 0, "least": 4}),
+    Bound(name="long-jobs", value_s=2, terms={"release_s": 0, "short_s": 1, "long_s": 5}),
+]
+
+
+@pytest.mark.parametrize("bound", ARGUED, ids=lambda bound: bound.name)
+def test_a_weaker_argument_is_still_valid(bound: Bound) -> None:
+    problem, plan = base()
+    assert verify(problem, plan.replace(bounds=(bound,))).violations == ()
+
+
+def test_a_bound_above_the_cores_must_be_the_plans_own() -> None:
+    """Two of three jobs of 2 GPUs fit into 5; the area says 12 / 5 x 10."""
+    problem = scenario(cluster(5), *(job(name, gpus=2, iterations=100) for name in "abc"))
+    rows = [
+        planned(name, 10 * (at // 2), 10 * (at // 2) + 10, {"s0": [2 * at % 4, 2 * at % 4 + 1]})
+        for at, name in enumerate("abc")
+    ]
+    core = plan_of(problem, *rows, makespan=20, mean=40 / 3, bound=12, gap=20 / 12)
+    assert verify(problem, core).violations == ()
+    argument = Bound(name="side-by-side", value_s=15, terms={"from_s": 0, "unit": 2})
+    assert names(verify(problem, core.replace(bounds=(argument,)))) == ["gap", "lower-bound"]
+    better = core.replace(bounds=(argument,), lower_bound_s=15, gap=20 / 15)
+    assert verify(problem, better).violations == ()

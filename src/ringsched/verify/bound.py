@@ -46,11 +46,6 @@ def core_bounds(scenario: Scenario, network: Network, clock: Clock) -> dict[str,
     return bounds
 
 
-def earliest_finishes(scenario: Scenario, network: Network, clock: Clock) -> list[float]:
-    """Return, for every job, its release plus its best case."""
-    return [_release(job, clock) + _best_case(job, network, clock) for job in scenario.jobs]
-
-
 def _release(job: Job, clock: Clock) -> float:
     return 0 if job.running_on is not None else clock.release(job.submit_s)
 

@@ -12,7 +12,7 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 from ringsched.errors import InputError
-from ringsched.model import Bound, Placement, Plan, PlannedJob, Scenario, Server
+from ringsched.model import Bound, Certificate, Placement, Plan, PlannedJob, Scenario, Server
 from ringsched.verify import Verdict, Violation, verify
 
 Gpus = Mapping[str, Sequence[int]]
@@ -261,6 +261,18 @@ def argued(name: str, value_s: float, **terms: float | str) -> Callable[[Plan], 
     return with_plan(bounds=(Bound(name=name, value_s=value_s, terms=terms),))
 
 
+def certified(**wrong: float) -> Callable[[Plan], Plan]:
+    """The GPU that runs "run" and "last" is charged 2 + 3, one of "wide" 5; every estimate is the best case.
+
+    Nothing is exchanged and servers cost no latency: the worst case is the best.
+    """
+    right = {
+        **{"theta": 8, "max_load": 5.0, "largest_job": 4, "worst_over_best": 1.0, "overestimate": 1.0},
+        **{"underestimate": 1.0, "claimed_ratio": 4.0, "measured_ratio": 1.2},
+    }
+    return with_plan(certificate=Certificate(**(right | wrong)))  # type: ignore[arg-type]
+
+
 def with_jobs(change: Callable[[tuple[PlannedJob, ...]], tuple[PlannedJob, ...]]) -> Callable[[Plan], Plan]:
     return lambda plan: plan.replace(jobs=change(plan.jobs))
 
@@ -345,6 +357,10 @@ MUTATIONS: list[tuple[str, Callable[[Plan], Plan], str]] = [
     ("bounds", argued("server-classes", 5, release_s=0, unit=1), "names no job of the scenario"),
     ("bounds", argued("server-classes", 5, release_s=0, unit=1, job="late"), "'late', which has no choice"),
     ("bounds", argued("squashed-area", 2), "there is no bound 'squashed-area' here, only longest-job"),
+    *(
+        ("certificate", certified(**{figure: 9}), f"{figure} of the certificate is 9, but")
+        for figure in ("max_load", "largest_job", "claimed_ratio", "measured_ratio", "worst_over_best")
+    ),
     ("ring-gpus", with_job("wide", ring=WIDE_RING[:3]), "a ring that lacks GPU 1 of server 's1'"),
     ("ring-gpus", with_job("wide", ring=(*WIDE_RING, ("s1", 1))), "repeats GPU 1 of server 's1'"),
     ("ring-gpus", with_job("wide", ring=(*WIDE_RING, ("s1", 2))), "names the foreign GPU 2 of server 's1'"),
@@ -361,6 +377,13 @@ MUTATIONS: list[tuple[str, Callable[[Plan], Plan], str]] = [
 
 def test_base_is_valid() -> None:
     assert verify(*base()).valid
+
+
+def test_base_is_valid_with_a_certificate() -> None:
+    problem, plan = base()
+    assert verify(problem, certified()(plan)).violations == ()
+    theta = certified()(plan.replace(params={"theta": 7}))
+    assert names(verify(problem, theta)) == ["certificate"]
 
 
 @pytest.mark.parametrize(
@@ -385,6 +408,7 @@ def test_every_constraint_has_a_mutation() -> None:
             "makespan",
             "mean-completion",
             "weighted-completion",
+            "certificate",
             "lower-bound",
             "bounds",
             "gap",

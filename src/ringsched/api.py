@@ -130,7 +130,7 @@ def lower_bounds(scenario: Scenario, objective: str = MAKESPAN) -> tuple[Bound, 
     >>> import ringsched
     >>> scenario = ringsched.load_scenario("examples/first.toml")
     >>> [bound.name for bound in ringsched.lower_bounds(scenario, "mean-completion")]
-    ['best-cases']
+    ['priced-gpus', 'squashed-area', 'best-cases']
     """
     problem = problem_of(instance(scenario, "scenario", Scenario))
     return _lower_bounds(problem, choice(objective, "objective", OBJECTIVES))

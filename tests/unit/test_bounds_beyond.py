@@ -150,6 +150,19 @@ def test_squashed_area_of_weighted_jobs_with_releases() -> None:
     assert bounds["squashed-area"].value_s == pytest.approx(((3.5 + 2) + 3 * (2 + 1 - 1)) / 4)
 
 
+def test_priced_gpus_sees_jobs_that_are_long_and_wait() -> None:
+    """Three GPUs, jobs of 2, 2, 2, 10 and 10: the best mean is (2 + 2 + 2 + 12 + 12) / 5.
+
+    Alone they take 26 / 5. Squeezed, the mean instants of their work are 1/3, 1, 5/3, 11/3 and 7, half of
+    what they take comes after that.
+    """
+    problem = scenario(cluster(3), *_jobs(2, 2, 2, 10, 10))
+    bounds = {bound.name: bound.value_s for bound in lower_bounds(problem, "mean-completion")}
+    assert bounds["best-cases"] == 26 / 5
+    assert bounds["squashed-area"] == pytest.approx((1 / 3 + 1 + 5 / 3 + 11 / 3 + 7) / 5 + 26 / 10)
+    assert 5.8 < bounds["priced-gpus"] <= 6
+
+
 def test_times_beyond_64_bits_are_counted_exactly() -> None:
     """2^50 slots on 10^5 GPUs each."""
     jobs = [job(f"j{at}", gpus=100_000, iterations=10 * 2**48) for at in range(3)]

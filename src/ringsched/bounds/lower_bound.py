@@ -41,8 +41,10 @@ def _makespan(problem: Problem) -> Iterator[Bound]:
 def _completion(problem: Problem, objective: str) -> Iterator[Bound]:
     from ringsched.bounds.best_cases import best_cases
     from ringsched.bounds.fastest import fastest_of
+    from ringsched.bounds.priced_gpus import priced_gpus
     from ringsched.bounds.squashed_area import squashed_area
 
     fastest = fastest_of(problem)
     yield best_cases(problem, fastest, objective)
     yield squashed_area(problem, fastest, objective)
+    yield priced_gpus(problem, fastest, objective)

@@ -59,5 +59,8 @@ REASONS: dict[str, Callable[[Bound], str]] = {
     "squashed-area": lambda bound: (
         f"{_amount(bound, 'gpu_seconds')} GPU-seconds on {bound.terms['gpus']} GPUs, smallest first"
     ),
+    "priced-gpus": lambda bound: (
+        f"every job at its best start, if GPUs cost less and less until {_time(bound, 'until_s')}"
+    ),
     "best-cases": lambda bound: f"{bound.terms['jobs']} jobs, each alone on the cluster",
 }

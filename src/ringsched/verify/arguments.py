@@ -22,31 +22,31 @@ class BadTerms(Exception):
 
 def work_left(facts: Facts, terms: Terms) -> float:
     """What jobs lack at an instant must fit into all GPUs after it."""
-    return _after(facts, _instant(facts, terms, "from_s"), lambda gpus: gpus, facts.capacity)
+    return _after(facts, instant(facts, terms, "from_s"), lambda gpus: gpus, facts.capacity)
 
 
 def side_by_side(facts: Facts, terms: Terms) -> float:
     """No more units fit side by side than go into the whole cluster."""
-    unit = _whole(terms, "unit", facts.capacity)
-    return _after(facts, _instant(facts, terms, "from_s"), lambda gpus: gpus // unit, facts.capacity // unit)
+    unit = whole(terms, "unit", facts.capacity)
+    return _after(facts, instant(facts, terms, "from_s"), lambda gpus: gpus // unit, facts.capacity // unit)
 
 
 def wide_jobs(facts: Facts, terms: Terms) -> float:
     """A job that leaves fewer than `least` GPUs is alone among those of `least` or more."""
-    least, capacity = _whole(terms, "least", facts.capacity), facts.capacity
+    least, capacity = whole(terms, "least", facts.capacity), facts.capacity
 
     def amount(gpus: int) -> int:
         if gpus < least:
             return 0
         return capacity if gpus > capacity - least else gpus
 
-    return _after(facts, _instant(facts, terms, "from_s"), amount, capacity)
+    return _after(facts, instant(facts, terms, "from_s"), amount, capacity)
 
 
 def long_jobs(facts: Facts, terms: Terms) -> float:
     """A GPU with a job of `long` has no time for one of `short` before long + short."""
-    release = _instant(facts, terms, "release_s")
-    short, long = _instant(facts, terms, "short_s"), _instant(facts, terms, "long_s")
+    release = instant(facts, terms, "release_s")
+    short, long = instant(facts, terms, "short_s"), instant(facts, terms, "long_s")
     free = facts.capacity
     taken: float = 0
     for at in _released(facts, release):
@@ -63,7 +63,7 @@ def long_jobs(facts: Facts, terms: Terms) -> float:
 
 def server_classes(facts: Facts, terms: Terms) -> float:
     """Jobs inside servers take units, spread ones more GPU-time; a price on units weighs the two."""
-    release, unit = _instant(facts, terms, "release_s"), _whole(terms, "unit", facts.capacity)
+    release, unit = instant(facts, terms, "release_s"), whole(terms, "unit", facts.capacity)
     jobs = facts.scenario.jobs
     setter = next((at for at, job in enumerate(jobs) if job.name == terms.get("job")), None)
     if setter is None:
@@ -78,8 +78,8 @@ def server_classes(facts: Facts, terms: Terms) -> float:
         gpus, inside, spread = jobs[at].gpus, facts.inside[at], facts.spread[at]
         paid += min((taken * gpus + extra * (gpus // unit)) * inside, taken * gpus * spread)
     available = sum(server.capacity // unit for server in facts.network.servers)
-    whole = taken * facts.capacity + extra * available
-    return release + (-(-paid // whole) if facts.scenario.time.slotted else paid / whole)
+    pace = taken * facts.capacity + extra * available
+    return release + (-(-paid // pace) if facts.scenario.time.slotted else paid / pace)
 
 
 MAKESPAN: Mapping[str, Callable[[Facts, Terms], float]] = {
@@ -91,13 +91,13 @@ MAKESPAN: Mapping[str, Callable[[Facts, Terms], float]] = {
 }
 
 
-def _after(facts: Facts, instant: float, amount: Callable[[int], int], capacity: int) -> float:
+def _after(facts: Facts, begin: float, amount: Callable[[int], int], capacity: int) -> float:
     """Return when all work that must lie after an instant can be done, at what is there of it at a time."""
     pairs = list(zip(facts.scenario.jobs, facts.releases, facts.best, strict=True))
     # No later than some job's earliest end: from there on nothing need be left.
-    instant = min(instant, max(release + best for _, release, best in pairs))
-    left = sum(amount(job.gpus) * max(0, min(best, release + best - instant)) for job, release, best in pairs)
-    return instant + facts.clock.spread(left, capacity)
+    begin = min(begin, max(release + best for _, release, best in pairs))
+    left = sum(amount(job.gpus) * max(0, min(best, release + best - begin)) for job, release, best in pairs)
+    return begin + facts.clock.spread(left, capacity)
 
 
 def _released(facts: Facts, release: float) -> Iterator[int]:
@@ -107,15 +107,25 @@ def _released(facts: Facts, release: float) -> Iterator[int]:
     yield from found
 
 
-def _instant(facts: Facts, terms: Terms, term: str) -> float:
+def instant(facts: Facts, terms: Terms, term: str) -> float:
+    """Return the instant that a term states."""
     value = terms.get(term)
     if value is None or isinstance(value, str):
         raise BadTerms(f"lacks the term {term}")
     return facts.clock.instant(value)
 
 
-def _whole(terms: Terms, term: str, most: int) -> int:
+def whole(terms: Terms, term: str, most: int) -> int:
+    """Return the whole number, at least 1, that a term states."""
     value = terms.get(term)
     if not isinstance(value, int) or not 1 <= value <= most:
         raise BadTerms(f"needs a term {term} from 1 to {most}")
+    return value
+
+
+def above_0(terms: Terms, term: str) -> float:
+    """Return the number above 0 that a term states."""
+    value = terms.get(term)
+    if value is None or isinstance(value, str) or value <= 0:
+        raise BadTerms(f"needs a term {term} above 0")
     return value

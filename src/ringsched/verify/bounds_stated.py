@@ -10,8 +10,8 @@ from ringsched.verify.bound import core_bounds
 from ringsched.verify.clock import Clock
 from ringsched.verify.fastest import Facts
 from ringsched.verify.iteration_time import Network
+from ringsched.verify.means import earliest_ends, priced_s, squashed_ends
 from ringsched.verify.objective import objective_s
-from ringsched.verify.squashed import earliest_ends, squashed_ends
 from ringsched.verify.verdict import Violation, shown
 
 
@@ -52,7 +52,7 @@ def _known_s(facts: Facts, objective: str) -> dict[str, float]:
 
 
 def _further(objective: str) -> list[str]:
-    return [*MAKESPAN] if objective == "makespan" else ["squashed-area"]
+    return [*MAKESPAN] if objective == "makespan" else ["squashed-area", "priced-gpus"]
 
 
 def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, float]) -> float | None:
@@ -63,7 +63,10 @@ def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, f
         return None
     if objective == "makespan":
         return facts.clock.seconds(MAKESPAN[bound.name](facts, bound.terms))
-    return _mean_s(facts, squashed_ends(facts, objective == "weighted-completion"), objective)
+    weighted = objective == "weighted-completion"
+    if bound.name == "priced-gpus":
+        return priced_s(facts, bound.terms, weighted)
+    return _mean_s(facts, squashed_ends(facts, weighted), objective)
 
 
 def _mean_s(facts: Facts, ends: list[float], objective: str) -> float:

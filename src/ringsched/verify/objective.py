@@ -11,11 +11,15 @@ def objective_s(scenario: Scenario, finishes_s: Sequence[float], objective: str)
     """Return the value of an objective for finishes in the scenario's order."""
     if objective == "makespan" or not finishes_s:
         return max(finishes_s, default=0.0)
-    weighted = objective == "weighted-completion"
-    heaviest = max(job.weight for job in scenario.jobs)
-    weights = [job.weight / heaviest if weighted else 1.0 for job in scenario.jobs]
+    weights = weights_of(scenario, objective == "weighted-completion")
     total = sum(
         weight * (finish_s - job.submit_s)
         for weight, finish_s, job in zip(weights, finishes_s, scenario.jobs, strict=True)
     )
     return total / sum(weights)
+
+
+def weights_of(scenario: Scenario, weighted: bool) -> list[float]:
+    """Return what each job counts, the heaviest 1."""
+    heaviest = max(job.weight for job in scenario.jobs)
+    return [job.weight / heaviest if weighted else 1.0 for job in scenario.jobs]

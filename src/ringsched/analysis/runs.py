@@ -11,12 +11,13 @@ from ringsched._version import __version__
 from ringsched.analysis.metrics import metrics_of
 from ringsched.errors import Infeasible, RingschedError
 from ringsched.model import Cluster, Job, Scenario, Server
+from ringsched.model.objective import MAKESPAN
 from ringsched.policies.custom import CustomPolicy
 
 OK, INFEASIBLE = "ok", "infeasible"
 
-# What makes two runs the same: scenario_sha256, policy, order, seed, ringsched version.
-Key = tuple[str, str, str, int | None, str]
+# What makes two runs the same: scenario_sha256, policy, order, objective, seed, ringsched version.
+Key = tuple[str, str, str, str, int | None, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class ComparisonRow:
     scenario_sha256: str
     policy: str
     order: str
+    objective: str = MAKESPAN  # what bound and gap are about
     seed: int | None  # None if the policy draws no random numbers
     ringsched_version: str
     status: str  # ok or infeasible
@@ -43,7 +45,10 @@ class ComparisonRow:
     @property
     def key(self) -> Key:
         """What makes two runs the same."""
-        return (self.scenario_sha256, self.policy, self.order, self.seed, self.ringsched_version)
+        return (
+            *(self.scenario_sha256, self.policy, self.order, self.objective),
+            *(self.seed, self.ringsched_version),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +63,16 @@ class Task:
     order: str | None  # None for a policy's own
     order_name: str
     seed: int | None
+    objective: str = MAKESPAN
     version: str = __version__
 
     @property
     def key(self) -> Key:
         """What makes two runs the same."""
-        return (self.scenario_sha256, self.policy_name, self.order_name, self.seed, self.version)
+        return (
+            *(self.scenario_sha256, self.policy_name, self.order_name, self.objective),
+            *(self.seed, self.version),
+        )
 
 
 def run_task(task: Task) -> ComparisonRow:
@@ -75,10 +84,13 @@ def run_task(task: Task) -> ComparisonRow:
     warm_up()
     scenario, started = task.scenario, time.perf_counter()
     try:
-        plan = api.plan(scenario, task.policy, order=task.order, seed=task.seed or 0)
-    except Infeasible as error:
+        plan = api.plan(
+            scenario, task.policy, order=task.order, seed=task.seed or 0, objective=task.objective
+        )
+    except Infeasible:
         planning_s = time.perf_counter() - started
-        return _row(task, INFEASIBLE, lower_bound_s=error.lower_bound_s, planning_s=planning_s)
+        bound_s = api.lower_bounds(scenario, task.objective)[0].value_s
+        return _row(task, INFEASIBLE, lower_bound_s=bound_s, planning_s=planning_s)
     planning_s = time.perf_counter() - started
     return _row(task, OK, **asdict(metrics_of(scenario, plan)), planning_s=planning_s)
 
@@ -95,6 +107,7 @@ def _row(task: Task, status: str, **numbers: float) -> ComparisonRow:
         scenario_sha256=task.scenario_sha256,
         policy=task.policy_name,
         order=task.order_name,
+        objective=task.objective,
         seed=task.seed,
         ringsched_version=task.version,
         status=status,

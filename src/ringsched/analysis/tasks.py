@@ -11,8 +11,8 @@ from ringsched.analysis.runs import Task
 from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError
 from ringsched.io.scenario_file import load_scenario, locate
-from ringsched.model import Scenario
-from ringsched.model.checks import instance, integer
+from ringsched.model import OBJECTIVES, Scenario
+from ringsched.model.checks import choice, instance, integer
 from ringsched.policies.custom import CustomPolicy, policy_of
 from ringsched.policies.orders import order_named
 from ringsched.policies.registry import policy_named
@@ -36,10 +36,12 @@ def tasks_of(
     *,
     seeds: int,
     first_seed: int,
+    objective: str,
 ) -> list[Task]:
     """Return the runs by policy, scenario and seed, or say what is wrong with what was asked for."""
     first = integer(first_seed, "seed", minimum=0)
     seed_range = range(first, first + integer(seeds, "seeds", minimum=1))
+    choice(objective, "objective", OBJECTIVES)
     contenders = _contenders(policies, orders)
     loaded = _loaded(scenarios)
     return [
@@ -51,6 +53,7 @@ def tasks_of(
             policy_name=contender.name,
             order=contender.order,
             order_name=contender.order_name,
+            objective=objective,
             seed=seed,
         )
         for contender in contenders

@@ -14,6 +14,7 @@ from ringsched.analysis.compare import Comparison, compare
 from ringsched.analysis.summary import METRICS, PolicySummary, Ratio
 from ringsched.cli.progress import SILENT_S
 from ringsched.errors import InputError
+from ringsched.model import OBJECTIVES
 from ringsched.model.checks import choice
 
 if TYPE_CHECKING:
@@ -56,6 +57,13 @@ SHOWN = tuple(name for name in METRICS if name != "lower_bound_s")
 )
 @click.option("--seed", metavar="FIRST", type=int, default=0, show_default=True, help="The first of them.")
 @click.option(
+    "--objective",
+    metavar="NAME",
+    default=OBJECTIVES[0],
+    show_default=True,
+    help=f"What bound and gap are about: {', '.join(OBJECTIVES)}.",
+)
+@click.option(
     "--metrics", metavar="A,B,...", default=",".join(SHOWN), help=f"Columns to print: {', '.join(METRICS)}."
 )
 @click.option(
@@ -78,6 +86,7 @@ def compare_command(
     orders: str,
     seeds: int,
     seed: int,
+    objective: str,
     metrics: str,
     output: Path | None,
     resume: bool,
@@ -99,6 +108,7 @@ def compare_command(
                 orders=_names(orders),
                 seeds=seeds,
                 seed=seed,
+                objective=objective,
                 output=output,
                 resume=resume,
                 workers=jobs,

@@ -76,6 +76,7 @@ def job_fields(draw: st.DrawFn, capacity: int) -> dict[str, Any]:
         "forward_ms": draw(st.sampled_from(FORWARD_MS)),
         "backward_ms": draw(st.sampled_from(BACKWARD_MS)),
         "server_slack": draw(st.sampled_from([1.0, 1.5, 4.0])),
+        "weight": draw(st.sampled_from([1.0, 1.0, 2.5])),
     }
     return fields
 

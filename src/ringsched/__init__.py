@@ -19,6 +19,7 @@ from ringsched.io.scenario_file import load_scenario, scenario_from_dict
 from ringsched.model import (
     OBJECTIVES,
     Bound,
+    Certificate,
     Cluster,
     Contention,
     Job,
@@ -61,6 +62,7 @@ __all__ = [
     "OBJECTIVES",
     "ORDERS",
     "Bound",
+    "Certificate",
     "Cluster",
     "ClusterView",
     "Comparison",

@@ -10,7 +10,7 @@ from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.run import Run, outcome_of
 from ringsched.errors import Infeasible, InputError, UnknownName
-from ringsched.model import OBJECTIVES, Bound, Outcome, Plan, PlannedJob, Scenario
+from ringsched.model import OBJECTIVES, Bound, Certificate, Outcome, Plan, PlannedJob, Scenario
 from ringsched.model.checks import choice, instance, integer, number
 from ringsched.model.objective import MAKESPAN, WEIGHTED_COMPLETION
 from ringsched.policies.custom import CustomPolicy, policy_of
@@ -182,7 +182,7 @@ def lower_bounds(scenario: Scenario, objective: str = MAKESPAN) -> tuple[Bound, 
     >>> import ringsched
     >>> scenario = ringsched.load_scenario("examples/first.toml")
     >>> [bound.name for bound in ringsched.lower_bounds(scenario, "mean-completion")]
-    ['best-cases']
+    ['priced-gpus', 'squashed-area', 'best-cases']
     """
     problem = problem_of(instance(scenario, "scenario", Scenario))
     return _lower_bounds(problem, choice(objective, "objective", OBJECTIVES))
@@ -220,6 +220,7 @@ def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Sett
         # In continuous time rounding may leave a value a hair below its bound.
         gap=max(1.0, value_s / bound_s) if bound_s else 1.0,
         bounds=bounds,
+        certificate=_certificate(problem, candidate, policy, settings, bounds),
         jobs=tuple(
             PlannedJob(
                 name=job.name,
@@ -231,6 +232,16 @@ def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Sett
             for at, job in enumerate(scenario.jobs)
         ),
     )
+
+
+def _certificate(
+    problem: Problem, candidate: Candidate, policy: Policy, settings: Settings, bounds: Sequence[Bound]
+) -> Certificate | None:
+    """Return what the policy's theorem claims, whatever the objective, of the makespan."""
+    if policy.certify is None or not bounds:
+        return None
+    on_makespan = bounds if settings.objective == MAKESPAN else _lower_bounds(problem)
+    return policy.certify(problem, candidate, problem.clock.units(on_makespan[0].value_s))
 
 
 def _shows_weights(scenario: Scenario, settings: Settings) -> bool:

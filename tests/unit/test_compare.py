@@ -727,3 +727,26 @@ def test_missing_extras_name_the_command(tmp_path: Path, monkeypatch: pytest.Mon
         compare(SMALL, NAMES, dask="tcp://127.0.0.1:1")
     with pytest.raises(InputError, match=r"needs pyarrow: pip install 'ringsched\[parquet\]'"):
         compare(SMALL, NAMES, output=tmp_path / "rows.parquet")
+
+
+def test_bound_and_gap_of_a_row_are_those_of_the_objective(tmp_path: Path) -> None:
+    problem = scenario(cluster(2), job("a", iterations=30), job("b", iterations=20), job("c", iterations=10))
+    path = tmp_path / "rows.csv"
+    for objective in ringsched.OBJECTIVES:
+        found = ringsched.compare([problem], ["longest-first"], objective=objective, output=path).rows[0]
+        plan = ringsched.plan(problem, "longest-first", objective=objective)
+        assert (found.objective, found.lower_bound_s, found.gap) == (objective, plan.lower_bound_s, plan.gap)
+    assert [line["objective"] for line in read(path)] == [*reversed(ringsched.OBJECTIVES)]
+    again = ringsched.compare([problem], ["longest-first"], objective="mean-completion", output=path)
+    assert again.num_resumed == 1
+
+
+def test_an_infeasible_row_has_the_bound_of_its_objective() -> None:
+    row = ringsched.compare([TIGHT], ["first-fit"], objective="mean-completion").rows[0]
+    assert row.status == "infeasible"
+    assert row.lower_bound_s == ringsched.lower_bounds(TIGHT, "mean-completion")[0].value_s
+
+
+def test_an_unknown_objective_is_refused() -> None:
+    with pytest.raises(InputError, match="objective must be"):
+        ringsched.compare([TIGHT], ["first-fit"], objective="cost")

@@ -8,7 +8,7 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import OBJECTIVES, InputError, Scenario
+from ringsched import OBJECTIVES, Bound, InputError, Scenario
 from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import problem_of
 
@@ -83,3 +83,42 @@ def test_the_gap_of_another_objective_is_a_violation() -> None:
     assert {violation.constraint for violation in ringsched.verify(problem, other).violations} == {
         *("bounds", "lower-bound", "gap"),
     }
+
+
+PRICED = {"from_s": 0, "until_s": 4, "first_price": 0.5, "exponent": 1, "steps": 2}
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        (PRICED | {"first_price": -1}, "needs a term first_price above 0"),
+        (PRICED | {"steps": 0}, "needs a term steps from 1 to"),
+        ({"from_s": 0}, "needs a term steps from 1 to"),
+        (PRICED | {"until_s": 0}, "needs a term until_s above 0"),
+        (PRICED | {"from_s": 5}, "needs a term until_s after from_s"),
+        (PRICED, "bound 'priced-gpus' is 9 in the plan, but"),
+    ],
+)
+def test_prices_that_are_none_are_named(terms: dict[str, float], words: str) -> None:
+    problem = two_jobs()
+    plan = ringsched.plan(problem, objective="mean-completion")
+    wrong = tuple(bound for bound in plan.bounds if bound.name != "priced-gpus")
+    stated = plan.replace(bounds=(*wrong, Bound(name="priced-gpus", value_s=9, terms=terms)))
+    found = ringsched.verify(problem, stated).violations
+    assert [words in violation.message for violation in found if violation.constraint == "bounds"] == [True]
+
+
+def test_prices_by_hand() -> None:
+    """One GPU, 0.5 a slot until 2 and 0.25 until 4: 1.5 in all. The means count each job a half.
+
+    a (2 slots): from 0 at 1 + 1, from 2 at 2 + 0.5, so 2. b (3 slots, from 1): at 2 + 0.5 + 0.5 from 1, at
+    2.5 + 0.5 from 2: 3. In all 5 - 1.5, less the submit time of b, a half of 0.5.
+    """
+    problem = two_jobs()
+    plan = ringsched.plan(problem, objective="mean-completion")
+    bounds = [bound for bound in plan.bounds if bound.name != "priced-gpus"]
+    stated = plan.replace(bounds=(*bounds, Bound(name="priced-gpus", value_s=3.25, terms=PRICED)))
+    assert all(
+        violation.constraint in ("lower-bound", "gap")
+        for violation in ringsched.verify(problem, stated).violations
+    )

@@ -12,7 +12,7 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 from ringsched.errors import InputError
-from ringsched.model import Bound, Placement, Plan, PlannedJob, Scenario, Server
+from ringsched.model import Bound, Certificate, Placement, Plan, PlannedJob, Scenario, Server
 from ringsched.verify import Verdict, Violation, verify
 
 Gpus = Mapping[str, Sequence[int]]
@@ -257,6 +257,22 @@ def with_plan(**fields: Any) -> Callable[[Plan], Plan]:
     return lambda plan: plan.replace(**fields)
 
 
+def argued(name: str, value_s: float, **terms: float | str) -> Callable[[Plan], Plan]:
+    return with_plan(bounds=(Bound(name=name, value_s=value_s, terms=terms),))
+
+
+def certified(**wrong: float) -> Callable[[Plan], Plan]:
+    """The GPU that runs "run" and "last" is charged 2 + 3, one of "wide" 5; every estimate is the best case.
+
+    Nothing is exchanged and servers cost no latency: the worst case is the best.
+    """
+    right = {
+        **{"theta": 8, "max_load": 5.0, "largest_job": 4, "worst_over_best": 1.0, "overestimate": 1.0},
+        **{"underestimate": 1.0, "claimed_ratio": 4.0, "measured_ratio": 1.2},
+    }
+    return with_plan(certificate=Certificate(**(right | wrong)))  # type: ignore[arg-type]
+
+
 def with_jobs(change: Callable[[tuple[PlannedJob, ...]], tuple[PlannedJob, ...]]) -> Callable[[Plan], Plan]:
     return lambda plan: plan.replace(jobs=change(plan.jobs))
 
@@ -331,6 +347,20 @@ MUTATIONS: list[tuple[str, Callable[[Plan], Plan], str]] = [
     ("gap", with_plan(gap=1), "gap is 1 in the plan, but 1.2 recomputed"),
     ("bounds", with_plan(bounds=(Bound(name="area", value_s=9),)), "bound 'area' is 9 in the plan, but"),
     ("bounds", with_plan(bounds=(Bound(name="luck", value_s=1),)), "there is no bound 'luck' here, only"),
+    ("bounds", argued("work-left", 7, from_s=0), "bound 'work-left' is 7 in the plan, but 4 recomputed"),
+    ("bounds", argued("work-left", 4), "bound 'work-left' lacks the term from_s"),
+    ("bounds", argued("work-left", 9, from_s=9), "bound 'work-left' is 9 in the plan, but 5 recomputed"),
+    ("bounds", argued("side-by-side", 5, from_s=0, unit=8), "needs a term unit from 1 to 7"),
+    ("bounds", argued("wide-jobs", 5, from_s=0, least=2.5), "needs a term least from 1 to 7"),
+    ("bounds", argued("long-jobs", 5, release_s=3, short_s=1, long_s=5), "after which no job is released"),
+    ("bounds", argued("long-jobs", 9, release_s=0, short_s=3, long_s=5), "but 1 recomputed"),
+    ("bounds", argued("server-classes", 5, release_s=0, unit=1), "names no job of the scenario"),
+    ("bounds", argued("server-classes", 5, release_s=0, unit=1, job="late"), "'late', which has no choice"),
+    ("bounds", argued("squashed-area", 2), "there is no bound 'squashed-area' here, only longest-job"),
+    *(
+        ("certificate", certified(**{figure: 9}), f"{figure} of the certificate is 9, but")
+        for figure in ("max_load", "largest_job", "claimed_ratio", "measured_ratio", "worst_over_best")
+    ),
     ("ring-gpus", with_job("wide", ring=WIDE_RING[:3]), "a ring that lacks GPU 1 of server 's1'"),
     ("ring-gpus", with_job("wide", ring=(*WIDE_RING, ("s1", 1))), "repeats GPU 1 of server 's1'"),
     ("ring-gpus", with_job("wide", ring=(*WIDE_RING, ("s1", 2))), "names the foreign GPU 2 of server 's1'"),
@@ -347,6 +377,13 @@ MUTATIONS: list[tuple[str, Callable[[Plan], Plan], str]] = [
 
 def test_base_is_valid() -> None:
     assert verify(*base()).valid
+
+
+def test_base_is_valid_with_a_certificate() -> None:
+    problem, plan = base()
+    assert verify(problem, certified()(plan)).violations == ()
+    theta = certified()(plan.replace(params={"theta": 7}))
+    assert names(verify(problem, theta)) == ["certificate"]
 
 
 @pytest.mark.parametrize(
@@ -371,6 +408,7 @@ def test_every_constraint_has_a_mutation() -> None:
             "makespan",
             "mean-completion",
             "weighted-completion",
+            "certificate",
             "lower-bound",
             "bounds",
             "gap",
@@ -742,3 +780,37 @@ def test_ten_thousand_jobs_take_seconds() -> None:
     begin = time.perf_counter()
     assert "finish" in names(verify(problem, plan))
     assert time.perf_counter() - begin < 30
+
+
+# Bounds beyond the core are judged by their argument at the terms they state.
+
+
+# After 2: 4 x 3 of "wide", 1 of "late" and 1 of "last" over 7 GPUs. Beside the 5 slots of "wide" on 4 GPUs
+# the other jobs have 3 GPUs: 6 / 3.
+ARGUED = [
+    Bound(name="work-left", value_s=4, terms={"from_s": 2}),
+    Bound(name="side-by-side", value_s=5, terms={"from_s": 0, "unit": 4}),
+    Bound(name="wide-jobs", value_s=5, terms={"from_s": 0, "least": 4}),
+    Bound(name="long-jobs", value_s=2, terms={"release_s": 0, "short_s": 1, "long_s": 5}),
+]
+
+
+@pytest.mark.parametrize("bound", ARGUED, ids=lambda bound: bound.name)
+def test_a_weaker_argument_is_still_valid(bound: Bound) -> None:
+    problem, plan = base()
+    assert verify(problem, plan.replace(bounds=(bound,))).violations == ()
+
+
+def test_a_bound_above_the_cores_must_be_the_plans_own() -> None:
+    """Two of three jobs of 2 GPUs fit into 5; the area says 12 / 5 x 10."""
+    problem = scenario(cluster(5), *(job(name, gpus=2, iterations=100) for name in "abc"))
+    rows = [
+        planned(name, 10 * (at // 2), 10 * (at // 2) + 10, {"s0": [2 * at % 4, 2 * at % 4 + 1]})
+        for at, name in enumerate("abc")
+    ]
+    core = plan_of(problem, *rows, makespan=20, mean=40 / 3, bound=12, gap=20 / 12)
+    assert verify(problem, core).violations == ()
+    argument = Bound(name="side-by-side", value_s=15, terms={"from_s": 0, "unit": 2})
+    assert names(verify(problem, core.replace(bounds=(argument,)))) == ["gap", "lower-bound"]
+    better = core.replace(bounds=(argument,), lower_bound_s=15, gap=20 / 15)
+    assert verify(problem, better).violations == ()

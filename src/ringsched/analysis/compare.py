@@ -17,6 +17,7 @@ from ringsched.errors import InputError
 from ringsched.io.scenario_file import input_files
 from ringsched.model import Scenario
 from ringsched.model.checks import integer
+from ringsched.model.objective import MAKESPAN
 from ringsched.policies.custom import CustomPolicy
 
 
@@ -36,6 +37,7 @@ def compare(
     orders: Iterable[str] = ("own",),
     seeds: int = 1,
     seed: int = 0,
+    objective: str = MAKESPAN,
     output: str | os.PathLike[str] | None = None,
     resume: bool = True,
     workers: int | None = None,
@@ -55,6 +57,8 @@ def compare(
         Queue orders out of `ORDERS`, each with every policy; "own" is the policy's own.
     seeds, seed
         How many seeds, from which on; policies that draw no random numbers run once.
+    objective
+        Out of `OBJECTIVES`: what bound and gap are about; the ratio stays that of makespans.
     output
         A .csv or .parquet file for the rows.
     resume
@@ -78,7 +82,9 @@ def compare(
         check_dask()
     file = None if output is None else row_file(Path(output))
     scenarios = list(scenarios)
-    tasks = tasks_of(scenarios, list(policies), list(orders), seeds=seeds, first_seed=seed)
+    tasks = tasks_of(
+        scenarios, list(policies), list(orders), seeds=seeds, first_seed=seed, objective=objective
+    )
     if output is not None:
         _check_no_input(Path(output), scenarios)
     with sole_writer(None if output is None else Path(output)):

@@ -11,12 +11,13 @@ from ringsched.analysis.code_version import code_version
 from ringsched.analysis.metrics import metrics_of
 from ringsched.errors import Infeasible, RingschedError
 from ringsched.model import Cluster, Job, Scenario, Server
+from ringsched.model.objective import MAKESPAN
 from ringsched.policies.custom import CustomPolicy
 
 NOT_RUN, OK, INFEASIBLE = "not run", "ok", "infeasible"
 
-# What makes two runs the same: scenario_sha256, policy, order, seed, and the code at the end.
-Key = tuple[str, str, str, int | None, str]
+# What makes two runs the same: scenario_sha256, policy, order, objective, seed, and the code at the end.
+Key = tuple[str, str, str, str, int | None, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class ComparisonRow:
     scenario_sha256: str
     policy: str
     order: str
+    objective: str = MAKESPAN  # what bound and gap are about
     seed: int | None  # None if the policy draws no random numbers
     ringsched_version: str = field(default_factory=code_version)  # with a digest of the source
     status: str = NOT_RUN  # in the end ok or infeasible
@@ -43,7 +45,10 @@ class ComparisonRow:
     @property
     def key(self) -> Key:
         """What makes two runs the same."""
-        return (self.scenario_sha256, self.policy, self.order, self.seed, self.ringsched_version)
+        return (
+            *(self.scenario_sha256, self.policy, self.order, self.objective),
+            *(self.seed, self.ringsched_version),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +74,17 @@ def run_task(task: Task) -> ComparisonRow:
     warm_up()
     started = time.perf_counter()
     try:
-        plan = api.plan(task.scenario, task.policy, order=task.order, seed=task.row.seed or 0)
-    except Infeasible as error:
+        plan = api.plan(
+            task.scenario,
+            task.policy,
+            order=task.order,
+            seed=task.row.seed or 0,
+            objective=task.row.objective,
+        )
+    except Infeasible:
         planning_s = time.perf_counter() - started
-        return replace(task.row, status=INFEASIBLE, lower_bound_s=error.lower_bound_s, planning_s=planning_s)
+        bound_s = api.lower_bounds(task.scenario, task.row.objective)[0].value_s
+        return replace(task.row, status=INFEASIBLE, lower_bound_s=bound_s, planning_s=planning_s)
     planning_s = time.perf_counter() - started
     return replace(task.row, status=OK, planning_s=planning_s, **asdict(metrics_of(task.scenario, plan)))
 

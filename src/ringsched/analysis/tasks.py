@@ -11,8 +11,8 @@ from ringsched.analysis.runs import ComparisonRow, Task
 from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError
 from ringsched.io.scenario_file import load_scenario, locate
-from ringsched.model import Scenario
-from ringsched.model.checks import instance, integer
+from ringsched.model import OBJECTIVES, Scenario
+from ringsched.model.checks import choice, instance, integer
 from ringsched.policies.custom import CustomPolicy, policy_of
 from ringsched.policies.orders import order_named
 from ringsched.policies.registry import policy_named
@@ -36,26 +36,31 @@ def tasks_of(
     *,
     seeds: int,
     first_seed: int,
+    objective: str,
 ) -> list[Task]:
     """Return the runs by policy, scenario and seed, or say what is wrong with what was asked for."""
     first = integer(first_seed, "seed", minimum=0)
     seed_range = range(first, first + integer(seeds, "seeds", minimum=1))
+    choice(objective, "objective", OBJECTIVES)
     contenders = _contenders(policies, orders)
     loaded = _loaded(scenarios)
     return [
-        _task(contender, label, scenario, digest, seed)
+        _task(contender, label, scenario, digest, seed, objective)
         for contender in contenders
         for digest, (label, scenario) in loaded.items()
         for seed in (seed_range if contender.seeded else [None])
     ]
 
 
-def _task(contender: _Contender, label: str, scenario: Scenario, digest: str, seed: int | None) -> Task:
+def _task(
+    contender: _Contender, label: str, scenario: Scenario, digest: str, seed: int | None, objective: str
+) -> Task:
     row = ComparisonRow(
         scenario=label,
         scenario_sha256=digest,
         policy=contender.name,
         order=contender.order_name,
+        objective=objective,
         seed=seed,
     )
     return Task(row=row, scenario=scenario, policy=contender.policy, order=contender.order)

@@ -15,6 +15,7 @@ from ringsched.analysis.summary import METRICS, PAIRED
 from ringsched.cli.comparison import comparison_to_json, print_comparison
 from ringsched.cli.progress import SILENT_S
 from ringsched.errors import InputError
+from ringsched.model import OBJECTIVES
 from ringsched.model.checks import choice
 
 if TYPE_CHECKING:
@@ -41,6 +42,13 @@ OPTION_OF = {"workers": "--jobs", "scenarios": "SCENARIO"}  # where it is not th
     "--seeds", metavar="N", type=int, default=1, show_default=True, help="How many, for random choices."
 )
 @click.option("--seed", metavar="FIRST", type=int, default=0, show_default=True, help="The first of them.")
+@click.option(
+    "--objective",
+    metavar="NAME",
+    default=OBJECTIVES[0],
+    show_default=True,
+    help=f"What bound and gap are about: {', '.join(OBJECTIVES)}.",
+)
 @click.option(
     "--metrics", metavar="A,B,...", default=",".join(PAIRED), help=f"Columns to print: {', '.join(METRICS)}."
 )
@@ -71,6 +79,7 @@ def compare_command(
     orders: str,
     seeds: int,
     seed: int,
+    objective: str,
     metrics: str,
     pairs: str,
     output: Path | None,
@@ -94,6 +103,7 @@ def compare_command(
                 orders=_names(orders),
                 seeds=seeds,
                 seed=seed,
+                objective=objective,
                 output=output,
                 resume=resume,
                 workers=jobs,

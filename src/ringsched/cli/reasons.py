@@ -24,8 +24,8 @@ def _amount(bound: Bound, term: str) -> str:
     return figure(float(bound.terms[term]))
 
 
-def _after(bound: Bound) -> str:
-    return f" after {_time(bound, 'release_s')}" if bound.terms["release_s"] else ""
+def _after(bound: Bound, term: str = "release_s") -> str:
+    return f" after {_time(bound, term)}" if bound.terms[term] else ""
 
 
 REASONS: dict[str, Callable[[Bound], str]] = {
@@ -36,6 +36,31 @@ REASONS: dict[str, Callable[[Bound], str]] = {
     "large-jobs": lambda bound: (
         f"{bound.terms['jobs']} jobs with more than half of the GPUs need "
         f"{_time(bound, 'best_cases_s')}{_after(bound)}"
+    ),
+    "work-left": lambda bound: (
+        f"{_amount(bound, 'gpu_seconds')} GPU-seconds left for {bound.terms['gpus']} GPUs"
+        f"{_after(bound, 'from_s')}"
+    ),
+    "side-by-side": lambda bound: (
+        f"jobs of {bound.terms['unit']} or more GPUs need {_time(bound, 'durations_s')}, "
+        f"{bound.terms['at_once']} at once{_after(bound, 'from_s')}"
+    ),
+    "wide-jobs": lambda bound: (
+        f"some leave fewer than {bound.terms['least']} GPUs free, and the others need more"
+        f"{_after(bound, 'from_s')}"
+    ),
+    "long-jobs": lambda bound: (
+        f"after one of {_time(bound, 'long_s')} no GPU has time for another of {_time(bound, 'short_s')}"
+    ),
+    "server-classes": lambda bound: (
+        f"servers hold {bound.terms['units']} times {bound.terms['unit']} GPUs, and spread jobs take longer"
+        f"{_after(bound)}"
+    ),
+    "squashed-area": lambda bound: (
+        f"{_amount(bound, 'gpu_seconds')} GPU-seconds on {bound.terms['gpus']} GPUs, smallest first"
+    ),
+    "priced-gpus": lambda bound: (
+        f"every job at its best start, if GPUs cost less and less until {_time(bound, 'until_s')}"
     ),
     "best-cases": lambda bound: f"{bound.terms['jobs']} jobs, each alone on the cluster",
 }

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ringsched.cli.figures import figure, seconds
 from ringsched.cli.reasons import reason
-from ringsched.model import OBJECTIVES, Placement, Plan, Scenario
+from ringsched.model import OBJECTIVES, Certificate, Placement, Plan, Scenario
 from ringsched.policies.policy import Policy
 from ringsched.verify import Verdict
 
@@ -107,7 +107,19 @@ def _summary(plan: Plan) -> Table:
     proof = plan.params.get("proof")  # of a policy that knows more than the bounds do
     quality = f"{proof}, as policy {plan.policy} proved" if proof else _quality(plan.gap)
     table.add_row("gap", f"{plan.gap:.3f}", quality)
+    if plan.certificate is not None:
+        table.add_row("claimed ratio", figure(plan.certificate.claimed_ratio), _certificate(plan.certificate))
     return table
+
+
+def _certificate(certificate: Certificate) -> str:
+    """Return the factors of the ratio that the paper's theorem claims, by its letters."""
+    factors = (
+        f"n_g {certificate.largest_job} x phi {figure(certificate.worst_over_best)} "
+        f"x u {figure(certificate.overestimate)} / l {figure(certificate.underestimate)}"
+    )
+    load = f"W_max {figure(certificate.max_load)} of theta {certificate.theta}"
+    return f"{factors}; measured {figure(certificate.measured_ratio)}; {load}"
 
 
 def _objective(plan: Plan) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Any
 
 from ringsched.errors import InputError
 from ringsched.io.decode import array, build, check_keys, parse_json, table
 from ringsched.io.files import write_text
-from ringsched.model import Bound, Placement, Plan, PlannedJob
+from ringsched.model import Bound, Certificate, Placement, Plan, PlannedJob
 from ringsched.model.checks import shown
 
 FORMAT = "ringsched-plan/1"
@@ -29,7 +31,7 @@ REQUIRED_KEYS = (
     "gap",
     "jobs",
 )
-OPTIONAL_KEYS = ("weighted_completion_s", "order", "slack", "bounds")
+OPTIONAL_KEYS = ("weighted_completion_s", "order", "slack", "bounds", "certificate")
 JOB_KEYS = ("name", "start_s", "finish_s", "gpus", "ring")
 
 
@@ -43,6 +45,8 @@ def plan_to_json(plan: Plan) -> str:
     bounds = [
         {"name": bound.name, "value_s": bound.value_s, "terms": dict(bound.terms)} for bound in plan.bounds
     ]
+    if plan.certificate is not None:
+        lines.append(f' "certificate": {_dumps(asdict(plan.certificate))},')
     lines += [f' "bounds": {_lines(bounds)},', f' "jobs": {_lines([_job(job) for job in plan.jobs])}']
     return "\n".join(["{", *lines, "}", ""])
 
@@ -80,6 +84,8 @@ def plan_from_dict(content: Mapping[str, Any]) -> Plan:
         _planned_job(table(entry, f"jobs[{at}]"), f"jobs[{at}]")
         for at, entry in enumerate(array(content["jobs"], "jobs"))
     )
+    if "certificate" in content:
+        fields["certificate"] = _certificate(table(content["certificate"], "certificate"))
     return build(Plan, fields, None)
 
 
@@ -92,6 +98,12 @@ def _planned_job(fields: dict[str, Any], place: str) -> PlannedJob:
 def _bound(fields: dict[str, Any], place: str) -> Bound:
     check_keys(fields, ("name", "value_s", "terms"), ("name", "value_s", "terms"), place)
     return build(Bound, fields | {"terms": table(fields["terms"], f"{place}: terms")}, place)
+
+
+def _certificate(figures: dict[str, Any]) -> Certificate:
+    keys = [field.name for field in dataclass_fields(Certificate)]
+    check_keys(figures, keys, keys, "certificate")
+    return build(Certificate, figures, "certificate")
 
 
 def _job(job: PlannedJob) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The problem as frozen objects that check themselves."""
 
 from ringsched.model.bound import Bound
+from ringsched.model.certificate import Certificate
 from ringsched.model.cluster import Cluster, Rack, Server
 from ringsched.model.contention import Contention
 from ringsched.model.job import Job
@@ -14,6 +15,7 @@ from ringsched.model.time import Time
 __all__ = [
     "OBJECTIVES",
     "Bound",
+    "Certificate",
     "Cluster",
     "Contention",
     "Job",

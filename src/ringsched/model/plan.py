@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from ringsched.errors import InputError
 from ringsched.model.bound import Bound
+from ringsched.model.certificate import Certificate
 from ringsched.model.checks import (
     Replaceable,
     choice,
@@ -89,6 +90,7 @@ class Plan(Replaceable):
     lower_bound_s: float
     gap: float
     bounds: tuple[Bound, ...] = ()
+    certificate: Certificate | None = None
     jobs: tuple[PlannedJob, ...]
 
     def __post_init__(self) -> None:
@@ -107,6 +109,8 @@ class Plan(Replaceable):
         )
         if self.order is not None:
             settle(self, order=text(self.order, "order"))
+        if self.certificate is not None:
+            instance(self.certificate, "certificate", Certificate)
         if self.slack is not None:
             settle(self, slack=number(self.slack, "slack", minimum=1))
         for key in ("makespan_s", "mean_completion_s", "lower_bound_s", "gap"):

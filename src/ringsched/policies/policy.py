@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ringsched.engine.problem import Problem
+from ringsched.model import Certificate
 from ringsched.model.objective import MAKESPAN
 from ringsched.search.bisection import Candidate
 
@@ -54,6 +55,8 @@ class Settings:
 
 Solve = Callable[[Problem, Settings], Candidate | None]
 
+Certify = Callable[[Problem, Candidate, float], Certificate]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -66,3 +69,4 @@ class Policy:
     options: frozenset[str]  # those that mean something here, as the command names them
     summary: str
     solve: Solve
+    certify: Certify | None = None  # given a bound on the makespan, in the clock's units

@@ -13,7 +13,7 @@ from ringsched.policies.single_rule import (
     solve_list_scheduling,
     solve_random,
 )
-from ringsched.policies.sjf_bco import solve_sjf_bco
+from ringsched.policies.sjf_bco import certify_sjf_bco, solve_sjf_bco
 
 DEFAULT_POLICY = "search"
 
@@ -35,6 +35,7 @@ POLICIES: tuple[Policy, ...] = (
         options=frozenset({"theta", "kappa", "slack"}),
         summary="the paper's algorithm (MobiHoc '22, Alg. 1 to 3)",
         solve=solve_sjf_bco,
+        certify=certify_sjf_bco,
     ),
     Policy(
         name="first-fit",

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+from ringsched.bounds.certificate import certificate_of
 from ringsched.engine.problem import Problem
+from ringsched.model import Certificate
+from ringsched.placement.charges import CHARGE_UNITS, charges, estimate
 from ringsched.policies.orders import priorities
 from ringsched.policies.policy import Settings
 from ringsched.search.bisection import Candidate, search_theta
@@ -26,6 +31,21 @@ def solve_sjf_bco(problem: Problem, settings: Settings) -> Candidate | None:
         return best
 
     return search_theta(problem.horizon, attempt, theta=settings.theta)
+
+
+def certify_sjf_bco(problem: Problem, candidate: Candidate, bound: float) -> Certificate:
+    """Return the figures of the paper's theorem for a plan, with W_max out of its loads."""
+    load: Counter[int] = Counter()
+    for charge, gpus in zip(charges(problem), candidate.run.gpus, strict=True):
+        load.update(dict.fromkeys(gpus, charge))
+    return certificate_of(
+        problem,
+        theta=int(candidate.params["theta"]),
+        max_load=max(load.values()) / CHARGE_UNITS,
+        estimates=[estimate(problem, job) for job in range(problem.num_jobs)],
+        makespan=candidate.run.makespan,
+        bound=bound,
+    )
 
 
 def kappas(problem: Problem) -> list[int]:

@@ -37,7 +37,7 @@ def core_bounds(scenario: Scenario, network: Network, clock: Clock) -> dict[str,
     releases = [(_release(job, clock), at) for at, job in enumerate(scenario.jobs)]
     for release, at in sorted(releases, reverse=True):
         job = scenario.jobs[at]
-        best = _best_case(job, network, clock)
+        best = best_case(job, network, clock)
         area += job.gpus * best
         in_turn += best if 2 * job.gpus > capacity else 0
         ends = {"longest-job": release + best, "area": release + clock.spread(area, capacity)}
@@ -46,20 +46,16 @@ def core_bounds(scenario: Scenario, network: Network, clock: Clock) -> dict[str,
     return bounds
 
 
-def earliest_finishes(scenario: Scenario, network: Network, clock: Clock) -> list[float]:
-    """Return, for every job, its release plus its best case."""
-    return [_release(job, clock) + _best_case(job, network, clock) for job in scenario.jobs]
-
-
 def _release(job: Job, clock: Clock) -> float:
     return 0 if job.running_on is not None else clock.release(job.submit_s)
 
 
-def _best_case(job: Job, network: Network, clock: Clock) -> float:
+def best_case(job: Job, network: Network, clock: Clock) -> float:
+    """Return the best-case duration; of a running job what remains, at its own place."""
     if job.running_on is None:
         tau_s = network.best_tau_s(job)
     else:
-        # A running job cannot move: its own place, as if nobody shared its links.
+        # As if nobody shared its links.
         tau_s = network.tau_s(
             job, network.shape({server: len(gpus) for server, gpus in job.running_on.items()})
         )

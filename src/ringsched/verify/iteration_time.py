@@ -64,25 +64,26 @@ class Network:
         for node in shape.crossed:
             factor = 1.0 if crossing is None else self.factors[crossing[node]]
             bandwidth = min(bandwidth, self.uplinks_gbps[node] / factor)
-        return self._tau_at(job, bandwidth, shape.num_servers)
+        return self.tau_at(job, bandwidth, shape.num_servers)
 
     def best_tau_s(self, job: Job) -> float:
         """Return the best case over all placements: one server, or the fewest that hold the job."""
         choices = []
         if job.gpus <= self._capacities[0]:
-            choices.append(self._tau_at(job, self.intra_gbps, 1))
+            choices.append(self.tau_at(job, self.intra_gbps, 1))
         if job.gpus >= 2 and len(self.servers) >= 2:
             fastest = max(self.uplinks_gbps[: len(self.servers)])
-            choices.append(self._tau_at(job, fastest, self._fewest_servers(job.gpus)))
+            choices.append(self.tau_at(job, fastest, self._fewest_servers(job.gpus)))
         return min(choices)
 
     def worst_tau_s(self, job: Job) -> float:
         """Return the worst case: as spread as can be, over the slowest link with all who could share it."""
         num_servers = min(job.gpus, len(self.servers))
         slowest = self._slowest_contended_gbps if num_servers >= 2 else math.inf
-        return self._tau_at(job, min(self.intra_gbps, slowest), num_servers)
+        return self.tau_at(job, min(self.intra_gbps, slowest), num_servers)
 
-    def _tau_at(self, job: Job, bandwidth_gbps: float, num_servers: int) -> float:
+    def tau_at(self, job: Job, bandwidth_gbps: float, num_servers: int) -> float:
+        """Return tau_j when the slowest link of its ring has so much, and it uses so many servers."""
         # tau_j = 2m(w-1)/w / B + m(w-1)/w / C + xi2 * servers + forward * minibatch + backward, eq. (8).
         chunks_gbit = job.gradient_mb * GBIT_PER_MB * ((job.gpus - 1) / job.gpus)
         communication_s = 0.0

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ringsched.model import Plan, PlannedJob, Scenario
 from ringsched.verify.bound import refuse_endless_jobs
+from ringsched.verify.certificate import check_certificate
 from ringsched.verify.checks import (
     check_gang,
     check_location,
@@ -99,6 +100,8 @@ def _violations(scenario: Scenario, plan: Plan, network: Network, clock: Clock) 
     ]
     yield from check_overlaps(holds, clock)
     yield from check_totals(scenario, plan, finishes, network, clock)
+    if finishes is not None:
+        yield from check_certificate(scenario, plan, network, clock)
 
 
 def _check_each(scenario: Scenario, plan: Plan, clock: Clock) -> Iterator[Violation]:

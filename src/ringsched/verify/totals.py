@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ringsched.model import Plan, Scenario
-from ringsched.verify.bound import core_bounds, earliest_finishes
+from ringsched.verify.bounds_stated import check_bounds
 from ringsched.verify.clock import Clock
 from ringsched.verify.iteration_time import Network
+from ringsched.verify.objective import objective_s
 from ringsched.verify.verdict import Violation, shown
 
 # Where a plan states the value of an objective.
@@ -23,9 +24,9 @@ def check_totals(
     scenario: Scenario, plan: Plan, finishes: Sequence[float] | None, network: Network, clock: Clock
 ) -> Iterator[Violation]:
     """Check bounds, and, if the plan could be replayed, objectives and gap."""
-    bounds_s = _bounds_s(scenario, plan.objective, network, clock)
-    yield from _check_bounds(plan, bounds_s, clock)
-    bound_s = max(bounds_s.values(), default=0.0)
+    bounds_s, wrong = check_bounds(scenario, plan, network, clock)
+    yield from wrong
+    bound_s = max(bounds_s, default=0.0)
     expected: dict[str, float] = {}
     scale = bound_s
     if finishes is not None:
@@ -41,46 +42,10 @@ def check_totals(
             yield Violation(constraint=field.removesuffix("_s").replace("_", "-"), message=message)
 
 
-def objective_s(scenario: Scenario, finishes_s: Sequence[float], objective: str) -> float:
-    """Return the value of an objective for finishes in the scenario's order."""
-    if objective == "makespan" or not finishes_s:
-        return max(finishes_s, default=0.0)
-    weighted = objective == "weighted-completion"
-    heaviest = max(job.weight for job in scenario.jobs)
-    weights = [job.weight / heaviest if weighted else 1.0 for job in scenario.jobs]
-    total = sum(
-        weight * (finish_s - job.submit_s)
-        for weight, finish_s, job in zip(weights, finishes_s, scenario.jobs, strict=True)
-    )
-    return total / sum(weights)
-
-
 def _in_order(scenario: Scenario, plan: Plan, finishes_s: Sequence[float]) -> list[float]:
     """Return the finishes of planned jobs in the scenario's order, which the plan may not keep to."""
     by_name = {planned.name: finish_s for planned, finish_s in zip(plan.jobs, finishes_s, strict=True)}
     return [by_name[job.name] for job in scenario.jobs]
-
-
-def _bounds_s(scenario: Scenario, objective: str, network: Network, clock: Clock) -> dict[str, float]:
-    if objective == "makespan":
-        core = core_bounds(scenario, network, clock)
-        return {name: clock.seconds(bound) for name, bound in core.items()}
-    if not scenario.jobs:
-        return {}
-    earliest_s = [clock.seconds(finish) for finish in earliest_finishes(scenario, network, clock)]
-    return {"best-cases": objective_s(scenario, earliest_s, objective)}
-
-
-def _check_bounds(plan: Plan, bounds_s: Mapping[str, float], clock: Clock) -> Iterator[Violation]:
-    """A plan need not list the bounds, but what it lists must be right."""
-    for bound in plan.bounds:
-        expected = bounds_s.get(bound.name)
-        if expected is None:
-            message = f"there is no bound {bound.name!r} here, only {', '.join(bounds_s) or 'none at all'}"
-            yield Violation(constraint="bounds", message=message)
-        elif not clock.agree(bound.value_s, expected):
-            values = f"{shown(bound.value_s)} in the plan, but {shown(expected)} recomputed"
-            yield Violation(constraint="bounds", message=f"bound {bound.name!r} is {values}")
 
 
 def _gap(value_s: float, bound_s: float) -> float:

@@ -1,0 +1,138 @@
+"""How fast a job can be at all: the exact minimum over all placements, with nobody else around.
+
+The core's best case takes the fewest servers and the fastest uplink as if they always came together.
+Here a job that spans servers gets only servers that exist: those behind slow uplinks slow it down, a job
+that fits in no rack crosses rack uplinks, and two of its GPUs in one server exchange over its inside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringsched.contention.iteration_time import iteration_time_s
+from ringsched.contention.network import NO_RACK, Network
+from ringsched.engine.problem import Problem
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Speed(NamedTuple):
+    """What a placement gives a job: the slowest link of its ring, and how many servers it uses."""
+
+    bandwidth_gbps: float
+    num_servers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fastest:
+    """Durations in the clock's units, of every job; infinite where there is no such placement.
+
+    A running job has the one placement it has, with what remains to be done.
+    """
+
+    inside: tuple[float, ...]  # in one server
+    spread: tuple[float, ...]  # over several
+    best: tuple[float, ...]  # the shorter of the two
+
+
+def fastest_of(problem: Problem) -> Fastest:
+    """Return the shortest durations of all jobs, in one server and spread over several."""
+    largest = max(problem.network.capacity[: problem.num_servers])
+    sizes = sorted({problem.gpus[job] for job in problem.queued if problem.gpus[job] >= 2})
+    speeds = spread_speeds(problem.network, sizes)
+    alone = Speed(problem.network.intra_server_gbps, 1)
+    inside, spread = [], []
+    for job, gpus in enumerate(problem.gpus):
+        if job in problem.running:
+            several = problem.shape(problem.running[job]).num_servers > 1
+            inside.append(math.inf if several else problem.best_case[job])
+            spread.append(problem.best_case[job] if several else math.inf)
+        else:
+            inside.append(_duration(problem, job, [alone] if gpus <= largest else []))
+            spread.append(_duration(problem, job, speeds.get(gpus, [])))
+    return Fastest(tuple(inside), tuple(spread), tuple(map(min, inside, spread)))
+
+
+def spread_speeds(network: Network, sizes: Sequence[int]) -> dict[int, list[Speed]]:
+    """Return, for each size, the speeds of spread placements that no other beats in both respects."""
+    found: dict[int, set[Speed]] = {gpus: set() for gpus in sizes}
+    for links, capacities in _pools(network):
+        for gpus, speed in _fewest_servers(links, capacities, sizes, network.intra_server_gbps):
+            found[gpus].add(speed)
+        # One GPU on each server avoids the servers' insides.
+        fastest = np.sort(links)[::-1].tolist()
+        for gpus in sizes:
+            if gpus <= len(fastest):
+                found[gpus].add(Speed(fastest[gpus - 1], gpus))
+    return {gpus: _undominated(speeds) for gpus, speeds in found.items()}
+
+
+def _fewest_servers(
+    links: Floats, capacities: Integers, sizes: Sequence[int], intra_gbps: float
+) -> Iterator[tuple[int, Speed]]:
+    """Yield, for every bandwidth of a link, the fewest servers that all reach it and hold each size.
+
+    They are the largest ones. Slower links are worth a look only where they save servers.
+    """
+    fewest = np.full(len(sizes), np.iinfo(np.int64).max)
+    for bandwidth in np.unique(links)[::-1].tolist():
+        total = np.cumsum(capacities[links >= bandwidth])
+        if len(total) < 2:
+            continue
+        needed = np.maximum(np.searchsorted(total, sizes) + 1, 2)
+        better = np.flatnonzero((needed < fewest) & (needed <= len(total)))
+        fewest[better] = needed[better]
+        for at in better.tolist():
+            within = math.inf if needed[at] >= sizes[at] else intra_gbps
+            yield sizes[at], Speed(min(bandwidth, within), int(needed[at]))
+
+
+def _pools(network: Network) -> Iterator[tuple[Floats, Integers]]:
+    """Yield the links and capacities of servers a job may spread over, the largest servers first.
+
+    Within one rack the servers' own uplinks count; across racks also those of the racks.
+    """
+    members: dict[int, list[tuple[float, int]]] = {}
+    across = []
+    for at in sorted(range(network.num_servers), key=lambda at: -network.capacity[at]):
+        rack, uplink, capacity = network.rack_of[at], network.uplink_gbps[at], network.capacity[at]
+        if rack != NO_RACK:
+            members.setdefault(rack, []).append((uplink, capacity))
+            uplink = min(uplink, network.uplink_gbps[rack])
+        across.append((uplink, capacity))
+    for pool in (across, *members.values()):
+        links, capacities = zip(*pool, strict=True)
+        usable = np.array(capacities) > 0
+        yield np.array(links)[usable], np.array(capacities)[usable]
+
+
+def _undominated(speeds: set[Speed]) -> list[Speed]:
+    """Keep, by number of servers, only what is faster than with fewer."""
+    kept: list[Speed] = []
+    for speed in sorted(speeds, key=lambda speed: (speed.num_servers, -speed.bandwidth_gbps)):
+        if not kept or speed.bandwidth_gbps > kept[-1].bandwidth_gbps:
+            kept.append(speed)
+    return kept
+
+
+def _duration(problem: Problem, job: int, speeds: Sequence[Speed]) -> float:
+    if not speeds:
+        return math.inf
+    latency_s = problem.scenario.contention.server_latency_ms * 1e-3
+    tau = min(
+        iteration_time_s(
+            problem.works[job],
+            bandwidth_gbps=speed.bandwidth_gbps,
+            num_servers=speed.num_servers,
+            server_latency_s=latency_s,
+        )
+        for speed in speeds
+    )
+    return problem.clock.duration(problem.iterations[job], problem.clock.rate(tau))

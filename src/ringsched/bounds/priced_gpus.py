@@ -1,0 +1,121 @@
+"""The mean of completions when GPUs have a price that falls with time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringsched.bounds.fastest import Fastest
+from ringsched.engine.problem import Problem
+from ringsched.model import Bound
+from ringsched.model.objective import WEIGHTED_COMPLETION, relative_weights
+
+Floats = NDArray[np.float64]
+
+# Effort: steps of the price, and how often it is changed; less of both for many jobs.
+MOST_STEPS, LEAST_STEPS, MOST_TRIALS = 64, 8, 80
+EFFORT = 40_000  # steps x jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """A price per GPU and unit of time: `first` at first, falling in `steps` to 0 after `length`."""
+
+    start: float
+    length: float
+    first: float
+    exponent: float
+    steps: int
+
+    def grid(self) -> Floats:
+        """Return the instants at which the price changes."""
+        grid: Floats = self.start + np.arange(self.steps + 1, dtype=np.float64) * (self.length / self.steps)
+        return grid
+
+    def rent(self) -> Floats:
+        """Return what one GPU costs from the start to each of these instants."""
+        prices = self.first * (1 - np.arange(self.steps) / self.steps) ** self.exponent
+        rent: Floats = np.concatenate(([0.0], np.cumsum(prices) * (self.length / self.steps)))
+        return rent
+
+
+def priced_gpus(problem: Problem, fastest: Fastest, objective: str) -> Bound:
+    """Charge rent for GPUs: a job that ends at C holds its own for at least the last d, at the price then.
+
+    No plan holds more than N GPUs at any time, so all rent together is at most that of N GPUs. The
+    weighted sum of ends is then at least the sum over the jobs of weight x end + rent, each job at the start
+    that is best for itself alone, less the rent of N GPUs. Any prices will do. Ends and rent are linear
+    between the steps of the price, so the best start is the release, or one with a step at start or end.
+    """
+    jobs = problem.scenario.jobs
+    weights = np.array(relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs))
+    weights /= math.fsum(weights)  # so that a weighted sum is the mean, and a price is in its unit
+    release, gpus, duration = (
+        np.array(values, dtype=float) for values in (problem.release, problem.gpus, fastest.best)
+    )
+
+    def total(prices: Prices) -> float:
+        grid, rent = prices.grid(), prices.rent()
+        starts = np.concatenate((np.tile(grid, (len(jobs), 1)), grid - duration[:, None]), axis=1)
+        starts = np.maximum(np.concatenate((starts, release[:, None]), axis=1), release[:, None])
+        ends = starts + duration[:, None]
+        paid = np.interp(ends, grid, rent) - np.interp(starts, grid, rent)
+        cost = (weights[:, None] * ends + gpus[:, None] * paid).min(axis=1)
+        return math.fsum(cost) - problem.num_gpus * float(rent[-1])
+
+    prices = _best_prices(_first_guess(problem, fastest), total)
+    seconds = problem.clock.seconds
+    submits_s = math.fsum(weight * job.submit_s for weight, job in zip(weights, jobs, strict=True))
+    return Bound(
+        name="priced-gpus",
+        value_s=seconds(total(prices)) - submits_s,
+        terms={
+            "from_s": seconds(prices.start),
+            "until_s": seconds(prices.start + prices.length),
+            "first_price": prices.first,
+            "exponent": prices.exponent,
+            "steps": prices.steps,
+        },
+    )
+
+
+def _first_guess(problem: Problem, fastest: Fastest) -> Prices:
+    """Return prices that last about as long as the work, and begin with what waiting costs."""
+    areas = [gpus * best for gpus, best in zip(problem.gpus, fastest.best, strict=True)]
+    return Prices(
+        start=min(problem.release),
+        length=float(max(sum(areas) / problem.num_gpus, *fastest.best, 0)),
+        first=1 / problem.num_gpus,
+        exponent=1.5,
+        steps=max(LEAST_STEPS, min(MOST_STEPS, EFFORT // problem.num_jobs)),
+    )
+
+
+def _best_prices(prices: Prices, total: Callable[[Prices], float]) -> Prices:
+    """Change price, exponent and length in turn by ever smaller factors, as long as that helps."""
+    best, trials = total(prices), 1
+    factors = [0.5, 0.3, 0.2]  # natural logarithms
+    num_trials = MOST_TRIALS * prices.steps // MOST_STEPS + 10
+    while factors[0] > 0.01 and trials < num_trials:
+        improved = False
+        for which in range(3):
+            for sign in (1, -1):
+                changed = _changed(prices, which, math.exp(sign * factors[which]))
+                value, trials = total(changed), trials + 1
+                if value > best:
+                    best, prices, improved = value, changed, True
+                    break
+        if not improved:
+            factors = [factor / 2 for factor in factors]
+    return prices
+
+
+def _changed(prices: Prices, which: int, factor: float) -> Prices:
+    values = [prices.first, prices.exponent, prices.length]
+    values[which] *= factor
+    first, exponent, length = values
+    return Prices(prices.start, length, first, exponent, prices.steps)

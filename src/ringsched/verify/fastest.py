@@ -1,0 +1,111 @@
+"""The verifier's own copy of how fast a job can be at all: in one server, or spread over several."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import accumulate
+
+from ringsched.model import Job, Scenario
+from ringsched.verify.clock import Clock
+from ringsched.verify.iteration_time import Network
+
+Pool = list[tuple[float, int]]  # bandwidth and capacity of servers that a job may be spread over
+
+
+class Facts:
+    """What arguments for bounds are about: releases and shortest durations, as instants, and GPUs."""
+
+    def __init__(self, scenario: Scenario, network: Network, clock: Clock) -> None:
+        self.scenario, self.network, self.clock = scenario, network, clock
+        self.capacity = scenario.cluster.capacity
+        self._speeds: dict[int, list[tuple[float, int]]] = {}
+
+    @cached_property
+    def releases(self) -> list[float]:
+        """Return the first instant at which each job may run."""
+        return [self.clock.release(job.submit_s) for job in self.scenario.jobs]
+
+    @cached_property
+    def inside(self) -> list[float]:
+        """Return how long each job takes in one server; infinity if it cannot be in one."""
+        largest = max(server.capacity for server in self.network.servers)
+        return [
+            self._duration(job, [(self.network.intra_gbps, 1)] if job.gpus <= largest else [], 1)
+            for job in self.scenario.jobs
+        ]
+
+    @cached_property
+    def spread(self) -> list[float]:
+        """Return how long each job takes on several servers; infinity if it cannot be on several."""
+        return [self._duration(job, self._spread_speeds(job.gpus), 2) for job in self.scenario.jobs]
+
+    @cached_property
+    def best(self) -> list[float]:
+        """Return the shorter of the two."""
+        return [min(pair) for pair in zip(self.inside, self.spread, strict=True)]
+
+    def _duration(self, job: Job, speeds: list[tuple[float, int]], least_servers: int) -> float:
+        if job.running_on is not None:
+            # It stays where it is: on one server, or on several.
+            here = self.network.shape({server: len(gpus) for server, gpus in job.running_on.items()})
+            if min(here.num_servers, 2) != least_servers:
+                return math.inf
+            taus = [self.network.tau_s(job, here)]
+        else:
+            taus = [self.network.tau_at(job, *speed) for speed in speeds]
+        if not taus:
+            return math.inf
+        return self.clock.duration(job.remaining_iterations, self.clock.pace(min(taus)))
+
+    def _spread_speeds(self, gpus: int) -> list[tuple[float, int]]:
+        if gpus not in self._speeds:
+            self._speeds[gpus] = [] if gpus < 2 else [*self._ways_to_spread(gpus)]
+        return self._speeds[gpus]
+
+    def _ways_to_spread(self, gpus: int) -> Iterator[tuple[float, int]]:
+        """Yield bandwidth and number of servers of placements among which the fastest one is.
+
+        A ring that keeps a bandwidth uses only servers whose links have it, and best the largest of them.
+        If they are fewer than its GPUs, some server holds two and its inside counts; to avoid that, the job
+        needs as many servers as GPUs.
+        """
+        for thresholds, links in self._pools:
+            fewest = math.inf
+            for bandwidth, held in thresholds:
+                needed = max(2, bisect_left(held, gpus) + 1)
+                if needed <= len(held) and needed < fewest:
+                    fewest = needed
+                    inside = self.network.intra_gbps if needed < gpus else math.inf
+                    yield min(bandwidth, inside), needed
+            if gpus <= len(links):
+                yield links[gpus - 1], gpus
+
+    @cached_property
+    def _pools(self) -> list[tuple[list[tuple[float, list[int]]], list[float]]]:
+        """Return, for each pool, what its 1, 2, ... largest servers hold at each bandwidth, and its links."""
+        pools = []
+        for pool in self._servers_together():
+            thresholds = []
+            for bandwidth in sorted({link for link, _ in pool}, reverse=True):
+                sizes = sorted((capacity for link, capacity in pool if link >= bandwidth), reverse=True)
+                thresholds.append((bandwidth, list(accumulate(sizes))))
+            pools.append((thresholds, sorted((link for link, _ in pool), reverse=True)))
+        return pools
+
+    def _servers_together(self) -> Iterator[Pool]:
+        """Yield the servers of each rack by themselves, and all of them behind their racks' uplinks."""
+        everywhere: Pool = []
+        racks: dict[str, Pool] = {}
+        for server, link in zip(self.network.servers, self.network.uplinks_gbps, strict=False):
+            if not server.capacity:
+                continue
+            if server.rack is None:
+                everywhere.append((link, server.capacity))
+            else:
+                above = self.network.uplinks_gbps[self.network.rack_node[server.rack]]
+                everywhere.append((min(link, above), server.capacity))
+                racks.setdefault(server.rack, []).append((link, server.capacity))
+        yield from (everywhere, *racks.values())

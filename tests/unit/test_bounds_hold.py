@@ -1,0 +1,20 @@
+"""No bound is above the best of all plans of a tiny scenario, and some are as high as that."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from tests.brute_force import best_values, tiny_scenario
+
+import ringsched
+from ringsched import OBJECTIVES
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_bound_is_above_the_best_plan(seed: int) -> None:
+    scenario = tiny_scenario(Random(seed))
+    best = best_values(scenario)
+    for objective in OBJECTIVES:
+        for bound in ringsched.lower_bounds(scenario, objective):
+            assert bound.value_s <= best[objective] * (1 + 1e-9), (objective, bound)

@@ -38,7 +38,8 @@ class Prices:
 
     def rent(self) -> Floats:
         """Return what one GPU costs from the start to each of these instants."""
-        prices = self.first * (1 - np.arange(self.steps) / self.steps) ** self.exponent
+        # Python's own power: numpy's may differ in the last digit from one processor to another.
+        prices = [self.first * (1 - step / self.steps) ** self.exponent for step in range(self.steps)]
         rent: Floats = np.concatenate(([0.0], np.cumsum(prices) * (self.length / self.steps)))
         return rent
 

@@ -56,7 +56,7 @@ def instance_of(problem: Problem, weights: Sequence[float]) -> tuple[Instance, C
     The objective is the sum of finishes with these weights, or the last finish if there are none.
     """
     jobs = _trial_order(problem)
-    options = [sorted(_options(problem, job), key=_duration_of(problem, job)) for job in jobs]
+    options = [_fastest_first(problem, job) for job in jobs]
     flat = [(job, counts) for job, own in zip(jobs, options, strict=True) for counts in own]
     first = np.concatenate(([0], np.cumsum([len(own) for own in options]))).astype(np.int64)
     speeds = [_speeds(problem, job, counts) for job, counts in flat]
@@ -110,6 +110,13 @@ def _trial_order(problem: Problem) -> list[int]:
     return sorted(range(problem.num_jobs), key=lambda job: (job not in problem.running, -area[job], job))
 
 
+def _fastest_first(problem: Problem, job: int) -> list[Counts]:
+    def duration(counts: Counts) -> tuple[float, Counts]:
+        return _duration(problem, job, _speeds(problem, job, counts)[0]), counts
+
+    return sorted(_options(problem, job), key=duration)
+
+
 def _options(problem: Problem, job: int) -> list[Counts]:
     if job not in problem.running:
         return list(_splits(problem.gpus[job], problem.network.capacity[: problem.num_servers]))
@@ -126,10 +133,6 @@ def _splits(gpus: int, capacity: Sequence[int]) -> Iterator[Counts]:
     for here in range(min(gpus, capacity[0]), -1, -1):
         for rest in _splits(gpus - here, capacity[1:]):
             yield (here, *rest)
-
-
-def _duration_of(problem: Problem, job: int):  # type: ignore[no-untyped-def]
-    return lambda counts: (_duration(problem, job, _speeds(problem, job, counts)[0]), counts)
 
 
 def _duration(problem: Problem, job: int, speed: float) -> float:

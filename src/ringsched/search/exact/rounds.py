@@ -9,7 +9,8 @@ from ringsched.engine.clock import SLACK
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.search.exact.instance import instance_of
-from ringsched.search.exact.kernels import begin, begin_running, explore
+from ringsched.search.exact.kernels import explore
+from ringsched.search.exact.levels import begin, begin_running
 from ringsched.search.exact.node_bound import node_bound
 from ringsched.search.exact.polish import polished
 from ringsched.search.exact.realise import realise

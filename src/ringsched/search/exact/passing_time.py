@@ -1,0 +1,125 @@
+"""Time moves on: to the next end, the next submit, or the end of a piece of time."""
+
+from __future__ import annotations
+
+import math
+
+from ringsched.engine.clock import SLACK
+from ringsched.jit import kernel
+from ringsched.search.exact.choices import fits, is_ready
+from ringsched.search.exact.instance import Instance
+from ringsched.search.exact.levels import copy, count
+from ringsched.search.exact.node_bound import duration
+from ringsched.search.exact.stack import ENDED, SKIPPED, WAITING, Stack
+
+
+@kernel
+def move_on(instance: Instance, stack: Stack, level: int, piece: float) -> bool:
+    """Set the next level: the piece of time from now on, or the next instant; return False if none is."""
+    inside = _could_wait(instance, stack, level)
+    on_grid = instance.slotted and piece == 1.0
+    if inside and piece == 0.0:
+        stack.counters[SKIPPED] = 1
+    if inside and piece > 0.0 and not on_grid and not stack.within[level]:
+        copy(stack, level)
+        stack.within[level + 1] = True
+        stack.last[level + 1] = -1
+        return True
+    event = _next_event(instance, stack, level)
+    time = event
+    if piece > 0.0 and (inside or stack.within[level]):
+        time = min(event, _end_of_piece(stack.time[level], piece))
+    if time == math.inf:
+        return False
+    copy(stack, level)
+    _advance(instance, stack, level, time)
+    stack.within[level + 1] = time < event and not on_grid
+    return True
+
+
+@kernel
+def _end_of_piece(now: float, piece: float) -> float:
+    end = (math.floor(now / piece) + 1) * piece
+    return end if end > now * (1 + SLACK) else end + piece
+
+
+@kernel
+def _could_wait(instance: Instance, stack: Stack, level: int) -> bool:
+    """Return whether a job may gain by starting between now and the next event."""
+    if stack.slowed[level] == 0:
+        return False
+    for option in range(len(instance.job_of)):
+        if (
+            instance.links[option] & stack.slowed[level]
+            and is_ready(instance, stack, level, instance.job_of[option])
+            and fits(instance, option, stack.free, level)
+        ):
+            return True
+    return False
+
+
+@kernel
+def _speed(instance: Instance, stack: Stack, level: int, job: int) -> float:
+    """Return the job's speed; one within the piece meets those that run already, and slows none."""
+    option = stack.option[level, job]
+    own = 1 if stack.fresh[level, job] else 0
+    speed = instance.alone[option]
+    for link in range(stack.load.shape[1]):
+        if (instance.links[option] >> link) & 1:
+            speed = min(speed, instance.speed[option, link, stack.load[level, link] + own])
+    return speed
+
+
+@kernel
+def _next_event(instance: Instance, stack: Stack, level: int) -> float:
+    """Return when a job ends or is released next; leave the end of each running job in the scratch."""
+    now = stack.time[level]
+    event = math.inf
+    for job in range(len(instance.gpus)):
+        if stack.option[level, job] >= 0:
+            speed = _speed(instance, stack, level, job)
+            stack.end[job] = now + duration(instance, stack.remaining[level, job], speed)
+            event = min(event, stack.end[job])
+        elif stack.option[level, job] == WAITING and instance.release[job] > now:
+            event = min(event, instance.release[job])
+    return event
+
+
+@kernel
+def _advance(instance: Instance, stack: Stack, level: int, time: float) -> None:
+    """Move the next level, a copy of this one, to `time`; `_next_event` has left the ends."""
+    below = level + 1
+    elapsed = time - stack.time[level]
+    latest = time if instance.slotted else time + SLACK * max(1.0, time)
+    stack.time[below] = time
+    stack.last[below] = -1
+    stack.slowed_before[below] = stack.slowed[level]
+    for server in range(len(instance.capacity)):
+        stack.free_before[below, server] = stack.free[level, server]
+    for job in range(len(instance.gpus)):
+        option = stack.option[level, job]
+        if option >= 0:
+            stack.remaining[below, job] -= elapsed * _speed(instance, stack, level, job)
+            if stack.end[job] <= latest:
+                _end(instance, stack, below, job, time)
+    stack.slowed[below] = 0
+    for job in range(len(instance.gpus)):
+        option = stack.option[below, job]
+        if option >= 0:
+            stack.slowed[below] |= instance.slowed[option]
+            if stack.fresh[below, job]:
+                stack.fresh[below, job] = False
+                count(instance, stack, below, option, 1)
+
+
+@kernel
+def _end(instance: Instance, stack: Stack, level: int, job: int, time: float) -> None:
+    option = stack.option[level, job]
+    stack.option[level, job] = ENDED
+    stack.finish[level, job] = time
+    for server in range(len(instance.capacity)):
+        stack.free[level, server] += instance.held[option, server]
+    if stack.fresh[level, job]:
+        stack.fresh[level, job] = False
+    else:
+        count(instance, stack, level, option, -1)

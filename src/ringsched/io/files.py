@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ringsched.errors import InputError
@@ -13,8 +14,18 @@ from ringsched.errors import InputError
 
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file, or say why it cannot be read."""
-    try:
+    with reading(path):
         text = path.read_text(encoding="utf-8-sig")
+    if not text.strip():
+        raise InputError("is empty", file=str(path))
+    return text
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file is read into one sentence."""
+    try:
+        yield
     except FileNotFoundError:
         raise InputError("there is no such file", file=str(path)) from None
     except IsADirectoryError:
@@ -23,9 +34,6 @@ def read_text(path: Path) -> str:
         raise InputError(f"is not UTF-8 text (byte {error.start})", file=str(path)) from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise InputError(f"cannot be read: {_reason(error)}", file=str(path)) from None
-    if not text.strip():
-        raise InputError("is empty", file=str(path))
-    return text
 
 
 def check_writable(path: Path) -> None:
@@ -45,22 +53,28 @@ def check_writable(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically: first beside it, then over it."""
+    write_lines(path, [text])
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a file atomically, line by line."""
     check_writable(path)
     try:
         if _is_stream(path):
-            path.write_text(text, encoding="utf-8")
+            with path.open("w", encoding="utf-8") as stream:
+                stream.writelines(lines)
         else:
-            _replace(_target(path), text)
+            _replace(_target(path), lines)
     except OSError as error:
         raise InputError(f"cannot be written: {_reason(error)}", file=str(path)) from None
 
 
-def _replace(target: Path, text: str) -> None:
+def _replace(target: Path, lines: Iterable[str]) -> None:
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(mode)

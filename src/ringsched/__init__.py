@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ringsched.analysis.runs import ComparisonRow
     from ringsched.analysis.summary import PolicySummary, Ratio
     from ringsched.generate import contention_share, generate_paper, generate_uniform
+    from ringsched.importing import DroppedRows, ImportedTrace, ImportReport, import_trace
+    from ringsched.io.scenario_save import save_scenario
 
 # Loaded when first asked for, so that importing ringsched stays quick.
 _LATER = {
@@ -52,6 +54,11 @@ _LATER = {
     "contention_share": "ringsched.generate",
     "generate_paper": "ringsched.generate",
     "generate_uniform": "ringsched.generate",
+    "DroppedRows": "ringsched.importing",
+    "ImportReport": "ringsched.importing",
+    "ImportedTrace": "ringsched.importing",
+    "import_trace": "ringsched.importing",
+    "save_scenario": "ringsched.io.scenario_save",
 }
 
 __all__ = [
@@ -64,6 +71,9 @@ __all__ = [
     "ComparisonRow",
     "Contention",
     "CustomPolicy",
+    "DroppedRows",
+    "ImportReport",
+    "ImportedTrace",
     "Infeasible",
     "InputError",
     "Job",
@@ -90,6 +100,7 @@ __all__ = [
     "contention_share",
     "generate_paper",
     "generate_uniform",
+    "import_trace",
     "list_policies",
     "load_plan",
     "load_scenario",
@@ -99,6 +110,7 @@ __all__ = [
     "plan_to_json",
     "replay",
     "save_plan",
+    "save_scenario",
     "scenario_from_dict",
     "verify",
 ]

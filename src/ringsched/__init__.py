@@ -38,7 +38,14 @@ if TYPE_CHECKING:
     from ringsched.analysis.metrics import Metrics, metrics_of
     from ringsched.analysis.runs import ComparisonRow
     from ringsched.analysis.summary import PolicySummary, Ratio
-    from ringsched.generate import contention_share, generate_paper, generate_uniform
+    from ringsched.generate import (
+        contention_share,
+        generate_diurnal,
+        generate_paper,
+        generate_poisson,
+        generate_uniform,
+        offered_load,
+    )
     from ringsched.importing import DroppedRows, ImportedTrace, ImportReport, import_trace
     from ringsched.io.scenario_save import save_scenario
 
@@ -52,8 +59,11 @@ _LATER = {
     "PolicySummary": "ringsched.analysis.summary",
     "Ratio": "ringsched.analysis.summary",
     "contention_share": "ringsched.generate",
+    "generate_diurnal": "ringsched.generate",
     "generate_paper": "ringsched.generate",
+    "generate_poisson": "ringsched.generate",
     "generate_uniform": "ringsched.generate",
+    "offered_load": "ringsched.generate",
     "DroppedRows": "ringsched.importing",
     "ImportReport": "ringsched.importing",
     "ImportedTrace": "ringsched.importing",
@@ -98,7 +108,9 @@ __all__ = [
     "__version__",
     "compare",
     "contention_share",
+    "generate_diurnal",
     "generate_paper",
+    "generate_poisson",
     "generate_uniform",
     "import_trace",
     "list_policies",
@@ -106,6 +118,7 @@ __all__ = [
     "load_scenario",
     "lower_bounds",
     "metrics_of",
+    "offered_load",
     "plan",
     "plan_to_json",
     "replay",

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from ringsched.engine.problem import problem_of
-from ringsched.errors import InputError
 from ringsched.generate.draw import JOBS, Draw
 from ringsched.generate.known_jobs import known_jobs
 from ringsched.generate.like_servers import CONTENTION, like_servers
-from ringsched.generate.mixes import apportioned, model_mix, size_mix
-from ringsched.model import Scenario, Time
+from ringsched.generate.parts import (
+    MOST_HOURS,
+    SECONDS_PER_HOUR,
+    drawn_durations_s,
+    drawn_kinds,
+    plannable,
+    time_of,
+)
+from ringsched.model import Scenario
 from ringsched.model.checks import integer, number
-
-MOST_JOBS = 1_000_000
-MOST_HOURS = 1e6
-SECONDS_PER_HOUR = 3600
 
 
 def generate_uniform(
@@ -66,49 +67,16 @@ def generate_uniform(
     """
     draw = Draw(integer(seed, "seed", minimum=0), JOBS)
     cluster = like_servers(servers, gpus_per_server, racks, inter_server_gbps, rack_uplink_gbps)
-    num_jobs = integer(jobs, "jobs", minimum=1, maximum=MOST_JOBS)
-    job_sizes = apportioned(size_mix(sizes, "sizes"), num_jobs)
-    _check_sizes(job_sizes, cluster.capacity)
-    job_models = apportioned(model_mix(models, "models"), num_jobs)
-    kinds = list(zip(draw.shuffled(job_sizes), draw.shuffled(job_models), strict=True))
-    low_s = number(min_hours, "min_hours", above=0, maximum=MOST_HOURS) * SECONDS_PER_HOUR
-    high_s = number(max_hours, "max_hours", above=0, maximum=MOST_HOURS) * SECONDS_PER_HOUR
-    if low_s > high_s:
-        raise InputError(f"= {min_hours:g} is above the longest, {max_hours:g}", field="min_hours")
-    durations_s = [draw.log_uniform(low_s, high_s) for _ in kinds]
+    kinds = drawn_kinds(draw, jobs, sizes, models, cluster.capacity)
+    durations_s = drawn_durations_s(draw, len(kinds), min_hours, max_hours)
     last_s = number(submit_hours, "submit_hours", minimum=0, maximum=MOST_HOURS) * SECONDS_PER_HOUR
     submits_s = sorted(round(draw.uniform(0, last_s), 3) for _ in kinds)
-    return _checked(
+    return plannable(
         Scenario(
             name=f"uniform, seed {seed}",
-            time=Time(model="continuous")
-            if slot_s is None
-            else Time(slot_s=number(slot_s, "slot_s", above=0)),
+            time=time_of(slot_s),
             cluster=cluster,
             contention=CONTENTION,
             jobs=known_jobs(kinds, durations_s, submits_s, cluster),
         )
     )
-
-
-def _check_sizes(sizes: Sequence[int], capacity: int) -> None:
-    if max(sizes) > capacity:
-        raise InputError(
-            f"asks for a job of {max(sizes)} GPUs, but the cluster has {capacity}",
-            field="sizes",
-        )
-
-
-def _checked(scenario: Scenario) -> Scenario:
-    """Return the scenario if it can be planned: its slot long enough, its links fast enough."""
-    try:
-        problem_of(scenario)
-    except InputError as error:
-        if not scenario.time.slotted or error.field != "an iteration":
-            raise
-        raise InputError(
-            f"= {scenario.time.slot_s:g} is shorter than an iteration of {error.place} in the worst case; "
-            "leave it out for continuous time",
-            field="slot_s",
-        ) from None
-    return scenario

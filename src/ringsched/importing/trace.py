@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ringsched.errors import InputError, UnknownName
 from ringsched.generate.known_jobs import best_taus, iterations_of, known_job
+from ringsched.generate.load import offered_load
 from ringsched.generate.mixes import model_mix
 from ringsched.importing.models import models_of
 from ringsched.importing.recorded import recorded_plan, without_overlaps
@@ -101,7 +102,7 @@ def import_trace(
         dropped=tally.dropped,
         models_named=num_named,
         span_s=max((job.submit_s for job in scenario.jobs), default=0.0),
-        load=_load(kept, scenario),
+        load=offered_load(scenario),
         largest_difference_s=difference_s,
     )
     return ImportedTrace(scenario=scenario, report=report, plan=plan)
@@ -158,9 +159,3 @@ def _scenario(rows: Sequence[TraceRow], models: Sequence[str], around: Surroundi
         time=around.time,
         jobs=tuple(map(job, rows, kinds)),
     )
-
-
-def _load(rows: Sequence[TraceRow], scenario: Scenario) -> float:
-    span_s = max((job.submit_s for job in scenario.jobs), default=0.0)
-    gpu_seconds = sum(row.gpus * row.duration_s for row in rows)
-    return gpu_seconds / (scenario.cluster.capacity * span_s) if span_s else 0.0

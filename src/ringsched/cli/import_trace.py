@@ -64,6 +64,9 @@ def import_command(
     check_output(output)
     if plan_file is not None:
         _check_plan_file(plan_file, output)
+    for written in (output, plan_file):
+        if written is not None and written.exists() and file.exists() and written.samefile(file):
+            raise InputError("is the trace itself; write to another file", file=str(written))
     with options_for_arguments({"models": "model-mix"}):
         trace = import_trace(file, format, as_plan=plan_file is not None, **options)
     put_scenario(trace.scenario, output)

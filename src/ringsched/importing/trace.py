@@ -113,8 +113,7 @@ def _check_as_plan(format: str, cluster: object) -> None:
         problem = f"needs a trace that says where jobs ran: {RECORDED_FORMAT}, not {format}"
         raise InputError(problem, field="as_plan")
     if cluster is not None:
-        problem = f"means nothing with as_plan, whose cluster is the machines seen: {shown(str(cluster))}"
-        raise InputError(problem, field="cluster")
+        raise InputError("cannot be given: that of a recorded plan is the machines seen", field="cluster")
 
 
 def _once_each(rows: Iterable[TraceRow], tally: Tally) -> Iterator[TraceRow]:

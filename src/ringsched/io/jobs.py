@@ -18,6 +18,7 @@ from ringsched.model import Job
 from ringsched.model.checks import shown
 
 JOB_KEYS = tuple(field.name for field in fields(Job))
+KNOWN_KEYS = (*JOB_KEYS, "model")
 REQUIRED_KEYS = tuple(field.name for field in fields(Job) if field.default is MISSING)
 
 
@@ -62,7 +63,7 @@ def job_from_fields(given: Mapping[str, Any], place: str) -> Job:
     stated = dict(given)
     if "model" in stated:
         stated = _known(stated.pop("model"), place) | stated
-    check_keys(stated, (*JOB_KEYS, "model"), REQUIRED_KEYS, place)
+    check_keys(stated, KNOWN_KEYS, REQUIRED_KEYS, place)
     return build(Job, stated, place)
 
 
@@ -78,7 +79,7 @@ def _check_header(header: list[str]) -> None:
     if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
         raise InputError("has one column; separate the cells by commas", place="line 1")
     columns = dict.fromkeys(header, "")
-    check_keys(columns, (*JOB_KEYS, "model"), ("name", "gpus", "iterations"), "line 1")
+    check_keys(columns, KNOWN_KEYS, ("name", "gpus", "iterations"), "line 1")
     for name in header:
         if header.count(name) > 1:
             raise InputError(f"column {name!r} stands twice", place="line 1")
@@ -95,7 +96,8 @@ def _number(cell: str) -> object:
     """Return a number if the cell is one; the model says what is wrong with anything else."""
     if "_" in cell:  # Python would read 1_000 as a number
         return cell
-    for kind in (int, float):
+    kinds = (float,) if "." in cell else (int, float)  # a failed try costs more than the look
+    for kind in kinds:
         try:
             return kind(cell)
         except ValueError:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ringsched.cli.scenario_output import check_output, options_for_arguments, put_scenario, written_line
+from ringsched.cli.working import Working
 from ringsched.generate import generate_diurnal, generate_poisson, offered_load
 from ringsched.generate.mixes import MODEL_MIXES, SIZE_MIXES
 from ringsched.model import Scenario
@@ -112,9 +113,10 @@ def _generate(
 ) -> None:
     """Make a scenario, write it, and print what it amounts to."""
     check_output(output)
-    with options_for_arguments():
+    with Working("drawing the jobs"), options_for_arguments():
         scenario = make(**options)
-    put_scenario(scenario, output)
+    with Working("writing the scenario"):
+        put_scenario(scenario, output)
     if not quiet:
         said = _json(scenario, output) if as_json else _summary(scenario, output)
         click.echo(said, err=output is None)  # stdout is taken where it holds the scenario

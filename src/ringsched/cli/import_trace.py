@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ringsched.cli.scenario_output import check_output, options_for_arguments, put_scenario, written_line
+from ringsched.cli.working import Working
 from ringsched.errors import InputError
 from ringsched.generate.mixes import MODEL_MIXES
 from ringsched.importing import ImportedTrace, ImportReport, import_trace
@@ -67,9 +68,10 @@ def import_command(
     for written in (output, plan_file):
         if written is not None and written.exists() and file.exists() and written.samefile(file):
             raise InputError("is the trace itself; write to another file", file=str(written))
-    with options_for_arguments({"models": "model-mix"}):
+    with Working(f"importing {file}"), options_for_arguments({"models": "model-mix"}):
         trace = import_trace(file, format, as_plan=plan_file is not None, **options)
-    put_scenario(trace.scenario, output)
+    with Working("writing the scenario"):
+        put_scenario(trace.scenario, output)
     if plan_file is not None and trace.plan is not None:
         save_plan(trace.plan, plan_file)
     said = _json(trace, output, plan_file) if as_json else "\n".join(_lines(trace, output, plan_file))

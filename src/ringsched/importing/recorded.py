@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.run import outcome_of
-from ringsched.errors import InputError
 from ringsched.generate.like_servers import CONTENTION, INTER_SERVER_GBPS, INTRA_SERVER_GBPS, REDUCE_GBPS
 from ringsched.importing.paces import Stay, iterations_done
 from ringsched.importing.report import Tally
@@ -43,10 +43,16 @@ def without_overlaps(rows: Iterable[TraceRow], tally: Tally) -> list[TraceRow]:
     return kept
 
 
-def recorded_plan(rows: Sequence[TraceRow], models: Sequence[str], name: str) -> tuple[Scenario, Plan, float]:
-    """Return the scenario, the plan that was carried out, and its largest difference to the record."""
-    if not rows:
-        raise InputError("holds no record of a job that ran: there is nothing to make a plan of")
+class RecordedPlan(NamedTuple):
+    """A plan that was carried out, for what it was a plan, and how exactly it follows the record."""
+
+    scenario: Scenario
+    plan: Plan
+    largest_difference_s: float
+
+
+def recorded_plan(rows: Sequence[TraceRow], models: Sequence[str], name: str) -> RecordedPlan:
+    """Return what happened to at least one job as a scenario and a plan."""
     zero = min(map(_submit, rows))
     cluster = _cluster(rows)
     stays = [_stay(row, model, zero) for row, model in zip(rows, models, strict=True)]
@@ -58,7 +64,7 @@ def recorded_plan(rows: Sequence[TraceRow], models: Sequence[str], name: str) ->
     time = Time(model="continuous")
     scenario = Scenario(name=name, cluster=cluster, contention=NO_LATENCY, time=time, jobs=jobs)
     plan = _replayed(problem_of(scenario), stays)
-    return scenario, plan, _largest_difference_s(plan, rows, zero)
+    return RecordedPlan(scenario, plan, _largest_difference_s(plan, rows, zero))
 
 
 def _recorded(row: TraceRow) -> Recorded:

@@ -82,19 +82,14 @@ def import_trace(
         _check_as_plan(format, cluster)
     mix, seed = model_mix(models, "models"), integer(seed, "seed", minimum=0)
     around = surroundings_of(cluster)
-    path = Path(path)
-    tally = Tally(path, strict=strict)
-    rows = _once_each(tally.jobs(FORMATS[format].rows(path)), tally)
-    name = f"{format} trace"
-    plan, difference_s = None, None
-    if as_plan:
-        kept = without_overlaps(rows, tally)
-        chosen, num_named = models_of(kept, mix, seed)
-        scenario, plan, difference_s = recorded_plan(kept, chosen, name)
-    else:
-        kept = _fitting(rows, around.cluster.capacity, tally)
-        chosen, num_named = models_of(kept, mix, seed)
-        scenario = _scenario(kept, chosen, around, name)
+    tally = Tally(Path(path), strict=strict)
+    rows = _once_each(tally.jobs(FORMATS[format].rows(Path(path))), tally)
+    kept = without_overlaps(rows, tally) if as_plan else _fitting(rows, around.cluster.capacity, tally)
+    if as_plan and not kept:
+        raise InputError("holds no record of a job that ran: nothing to make a plan of", file=str(path))
+    chosen, num_named = models_of(kept, mix, seed)
+    recorded = recorded_plan(kept, chosen, f"{format} trace") if as_plan else None
+    scenario = recorded.scenario if recorded else _scenario(kept, chosen, around, f"{format} trace")
     report = ImportReport(
         format=format,
         rows_read=tally.rows_read,
@@ -103,9 +98,9 @@ def import_trace(
         models_named=num_named,
         span_s=max((job.submit_s for job in scenario.jobs), default=0.0),
         load=offered_load(scenario),
-        largest_difference_s=difference_s,
+        largest_difference_s=recorded.largest_difference_s if recorded else None,
     )
-    return ImportedTrace(scenario=scenario, report=report, plan=plan)
+    return ImportedTrace(scenario=scenario, report=report, plan=recorded.plan if recorded else None)
 
 
 def _check_as_plan(format: str, cluster: object) -> None:

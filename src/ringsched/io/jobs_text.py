@@ -17,7 +17,7 @@ def jobs_lines(jobs: Sequence[Job]) -> Iterator[str]:
     --------
     >>> from ringsched.io.scenario_file import load_scenario
     >>> "".join(jobs_lines(load_scenario("examples/first.toml").jobs)).splitlines()[0]
-    'name,gpus,iterations,gradient_mb,minibatch,forward_ms,backward_ms,submit_s'
+    'name,gpus,iterations,gradient_mb,minibatch,forward_ms,backward_ms'
     """
     columns = [
         field.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -20,6 +21,7 @@ from ringsched.model.checks import shown
 JOB_KEYS = tuple(field.name for field in fields(Job))
 KNOWN_KEYS = (*JOB_KEYS, "model")
 REQUIRED_KEYS = tuple(field.name for field in fields(Job) if field.default is MISSING)
+_ALL_KEYS = frozenset(JOB_KEYS)
 
 
 def jobs_from_tables(value: object) -> tuple[Job, ...]:
@@ -58,6 +60,10 @@ def lines_of_jobs(path: Path) -> list[int]:
 
 def job_from_fields(given: Mapping[str, Any], place: str) -> Job:
     """Return a job; a model fills in what the job does not state itself."""
+    if _ALL_KEYS.issuperset(given) and None not in given.values():
+        # The usual case first: a scenario may have a million jobs. What is wrong, and where, is said below.
+        with contextlib.suppress(InputError, TypeError):
+            return Job(**given)
     if isinstance(name := given.get("name"), str) and name.isprintable():
         place = f"{place} {name!r}"
     stated = dict(given)
@@ -88,8 +94,11 @@ def _check_header(header: list[str]) -> None:
 def _from_row(header: list[str], row: list[str], line: int) -> dict[str, Any]:
     if len(row) != len(header):
         raise InputError(f"has {len(row)} cells, the header {len(header)}", place=f"line {line}")
-    cells = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
-    return {name: _READERS.get(name, _number)(cell) for name, cell in cells.items() if cell}
+    return {
+        name: _READERS.get(name, _number)(text)
+        for name, cell in zip(header, row, strict=True)
+        if (text := cell.strip())
+    }
 
 
 def _number(cell: str) -> object:

@@ -41,7 +41,16 @@ if TYPE_CHECKING:
     from ringsched.analysis.metrics import Metrics, metrics_of
     from ringsched.analysis.runs import ComparisonRow
     from ringsched.analysis.summary import Paired, PolicySummary
-    from ringsched.generate import contention_share, generate_paper, generate_uniform
+    from ringsched.generate import (
+        contention_share,
+        generate_diurnal,
+        generate_paper,
+        generate_poisson,
+        generate_uniform,
+        offered_load,
+    )
+    from ringsched.importing import DroppedRows, ImportedTrace, ImportReport, import_trace
+    from ringsched.io.scenario_save import save_scenario
 
 # Loaded when first asked for, so that importing ringsched stays quick.
 _LATER = {
@@ -53,8 +62,16 @@ _LATER = {
     "Paired": "ringsched.analysis.summary",
     "PolicySummary": "ringsched.analysis.summary",
     "contention_share": "ringsched.generate",
+    "generate_diurnal": "ringsched.generate",
     "generate_paper": "ringsched.generate",
+    "generate_poisson": "ringsched.generate",
     "generate_uniform": "ringsched.generate",
+    "offered_load": "ringsched.generate",
+    "DroppedRows": "ringsched.importing",
+    "ImportReport": "ringsched.importing",
+    "ImportedTrace": "ringsched.importing",
+    "import_trace": "ringsched.importing",
+    "save_scenario": "ringsched.io.scenario_save",
 }
 
 __all__ = [
@@ -69,6 +86,9 @@ __all__ = [
     "ComparisonRow",
     "Contention",
     "CustomPolicy",
+    "DroppedRows",
+    "ImportReport",
+    "ImportedTrace",
     "Infeasible",
     "InputError",
     "Job",
@@ -95,17 +115,22 @@ __all__ = [
     "__version__",
     "compare",
     "contention_share",
+    "generate_diurnal",
     "generate_paper",
+    "generate_poisson",
     "generate_uniform",
+    "import_trace",
     "list_policies",
     "load_plan",
     "load_scenario",
     "lower_bounds",
     "metrics_of",
+    "offered_load",
     "plan",
     "plan_to_json",
     "replay",
     "save_plan",
+    "save_scenario",
     "scenario_from_dict",
     "verify",
 ]

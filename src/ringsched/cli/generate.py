@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ringsched.cli.generate_arrivals import diurnal_command, poisson_command
 from ringsched.errors import InputError
 from ringsched.generate import Description, describe, generate_paper, generate_uniform
 from ringsched.generate.mixes import MODEL_MIXES, SIZE_MIXES
@@ -170,3 +171,7 @@ def _option_error(error: InputError) -> InputError:
     if error.field is None or error.place is not None:
         return error
     return InputError(error.problem, field=f"--{error.field.removesuffix('_s').replace('_', '-')}")
+
+
+generate_command.add_command(poisson_command)
+generate_command.add_command(diurnal_command)

@@ -23,7 +23,10 @@ COMMANDS = {
     "compare": "Compare policies over scenarios and seeds, in pairs.",
     "policies": "List the policies: queue order, placement rule, search.",
     "generate": "Make a workload: a scenario out of a seed.",
+    "import": "Make a scenario of a trace of a real cluster.",
 }
+# Where a command's name cannot be that of its module: `import` is a word of Python.
+MODULES = {"import": "import_trace"}
 
 
 class Ringsched(click.Group):
@@ -37,7 +40,7 @@ class Ringsched(click.Group):
         """Return a command, loaded now."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"ringsched.cli.{cmd_name}")
+        module = import_module(f"ringsched.cli.{MODULES.get(cmd_name, cmd_name)}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 

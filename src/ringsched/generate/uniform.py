@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from ringsched.engine.problem import problem_of
-from ringsched.errors import InputError
 from ringsched.generate.draw import JOBS, Draw
-from ringsched.generate.mixes import apportioned, model_mix, size_mix
-from ringsched.io.catalogue import CATALOGUE
-from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
-from ringsched.model.checks import MAX_GPUS, integer, number
-
-MOST_JOBS = 1_000_000
-MOST_HOURS = 1e6
-SECONDS_PER_HOUR = 3600
-INTRA_SERVER_GBPS = 200.0
-REDUCE_GBPS = 400.0
-OVERSUBSCRIPTION = 4  # of a rack's uplink, unless its speed is given
-CONTENTION = Contention(degradation=0.2745, server_latency_ms=0.2)  # Wang et al. on Ethernet
+from ringsched.generate.known_jobs import known_jobs
+from ringsched.generate.like_servers import CONTENTION, like_servers
+from ringsched.generate.parts import (
+    MOST_HOURS,
+    SECONDS_PER_HOUR,
+    drawn_durations_s,
+    drawn_kinds,
+    plannable,
+    time_of,
+)
+from ringsched.model import Scenario
+from ringsched.model.checks import integer, number
 
 
 def generate_uniform(
@@ -68,110 +66,17 @@ def generate_uniform(
     (5, 32)
     """
     draw = Draw(integer(seed, "seed", minimum=0), JOBS)
-    cluster = _cluster(servers, gpus_per_server, racks, inter_server_gbps, rack_uplink_gbps)
-    num_jobs = integer(jobs, "jobs", minimum=1, maximum=MOST_JOBS)
-    job_sizes = apportioned(size_mix(sizes, "sizes"), num_jobs)
-    _check_sizes(job_sizes, cluster.capacity)
-    job_models = apportioned(model_mix(models, "models"), num_jobs)
-    kinds = list(zip(draw.shuffled(job_sizes), draw.shuffled(job_models), strict=True))
-    low_s = number(min_hours, "min_hours", above=0, maximum=MOST_HOURS) * SECONDS_PER_HOUR
-    high_s = number(max_hours, "max_hours", above=0, maximum=MOST_HOURS) * SECONDS_PER_HOUR
-    if low_s > high_s:
-        raise InputError(f"= {min_hours:g} is above the longest, {max_hours:g}", field="min_hours")
-    durations_s = [draw.log_uniform(low_s, high_s) for _ in kinds]
+    cluster = like_servers(servers, gpus_per_server, racks, inter_server_gbps, rack_uplink_gbps)
+    kinds = drawn_kinds(draw, jobs, sizes, models, cluster.capacity)
+    durations_s = drawn_durations_s(draw, len(kinds), min_hours, max_hours)
     last_s = number(submit_hours, "submit_hours", minimum=0, maximum=MOST_HOURS) * SECONDS_PER_HOUR
     submits_s = sorted(round(draw.uniform(0, last_s), 3) for _ in kinds)
-    return _checked(
+    return plannable(
         Scenario(
             name=f"uniform, seed {seed}",
-            time=Time(model="continuous")
-            if slot_s is None
-            else Time(slot_s=number(slot_s, "slot_s", above=0)),
+            time=time_of(slot_s),
             cluster=cluster,
             contention=CONTENTION,
-            jobs=_jobs(kinds, durations_s, submits_s, cluster),
+            jobs=known_jobs(kinds, durations_s, submits_s, cluster),
         )
     )
-
-
-def _cluster(
-    servers: int, gpus_per_server: int, racks: int, inter_server_gbps: float, rack_uplink_gbps: float | None
-) -> Cluster:
-    num_servers = integer(servers, "servers", minimum=1, maximum=MAX_GPUS)
-    num_gpus = integer(gpus_per_server, "gpus_per_server", minimum=1, maximum=MAX_GPUS)
-    if num_servers * num_gpus > MAX_GPUS:
-        raise InputError(f"= {num_servers} of {num_gpus} GPUs are more than {MAX_GPUS} GPUs", field="servers")
-    num_racks = integer(racks, "racks", minimum=0)
-    if num_racks > num_servers:
-        raise InputError(f"= {num_racks} are more than the servers, {num_servers}", field="racks")
-    gbps = number(inter_server_gbps, "inter_server_gbps", above=0)
-    largest_rack = -(-num_servers // num_racks) if num_racks else 0
-    if rack_uplink_gbps is None:
-        rack_gbps = max(gbps, gbps * largest_rack / OVERSUBSCRIPTION)
-    elif num_racks == 0:
-        raise InputError("means nothing without racks", field="rack_uplink_gbps")
-    else:
-        rack_gbps = number(rack_uplink_gbps, "rack_uplink_gbps", above=0)
-    return Cluster(
-        servers=tuple(
-            Server(
-                name=f"s{at}",
-                gpus=num_gpus,
-                rack=f"r{at * num_racks // num_servers}" if num_racks else None,
-            )
-            for at in range(num_servers)
-        ),
-        racks=tuple(Rack(name=f"r{at}", uplink_gbps=rack_gbps) for at in range(num_racks)),
-        inter_server_gbps=gbps,
-        intra_server_gbps=INTRA_SERVER_GBPS,
-        reduce_gbps=REDUCE_GBPS,
-    )
-
-
-def _check_sizes(sizes: Sequence[int], capacity: int) -> None:
-    if max(sizes) > capacity:
-        raise InputError(
-            f"asks for a job of {max(sizes)} GPUs, but the cluster has {capacity}",
-            field="sizes",
-        )
-
-
-def _jobs(
-    kinds: Sequence[tuple[int, str]],
-    durations_s: Sequence[float],
-    submits_s: Sequence[float],
-    cluster: Cluster,
-) -> tuple[Job, ...]:
-    """Return a job of each kind, with the iterations its duration takes in the best case."""
-    best_tau_s = _best_taus(sorted(set(kinds)), cluster)
-    return tuple(
-        _job(f"{kind[1]}-{at}", kind, max(1, round(duration_s / best_tau_s[kind])), submit_s)
-        for at, (kind, duration_s, submit_s) in enumerate(zip(kinds, durations_s, submits_s, strict=True))
-    )
-
-
-def _job(name: str, kind: tuple[int, str], iterations: int, submit_s: float) -> Job:
-    gpus, model = kind
-    return Job(name=name, gpus=gpus, iterations=iterations, submit_s=submit_s, **CATALOGUE[model].fields())
-
-
-def _best_taus(kinds: Sequence[tuple[int, str]], cluster: Cluster) -> dict[tuple[int, str], float]:
-    """Return the best-case seconds per iteration of each kind: a probe of one iteration of each."""
-    probes = tuple(_job(f"{kind[1]} on {kind[0]} GPUs", kind, 1, 0.0) for kind in kinds)
-    probe = Scenario(cluster=cluster, contention=CONTENTION, time=Time(model="continuous"), jobs=probes)
-    return dict(zip(kinds, problem_of(probe).best_case, strict=True))
-
-
-def _checked(scenario: Scenario) -> Scenario:
-    """Return the scenario if it can be planned: its slot long enough, its links fast enough."""
-    try:
-        problem_of(scenario)
-    except InputError as error:
-        if not scenario.time.slotted or error.field != "an iteration":
-            raise
-        raise InputError(
-            f"= {scenario.time.slot_s:g} is shorter than an iteration of {error.place} in the worst case; "
-            "leave it out for continuous time",
-            field="slot_s",
-        ) from None
-    return scenario

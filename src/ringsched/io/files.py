@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ringsched.errors import InputError
@@ -14,8 +14,18 @@ from ringsched.errors import InputError
 
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file, or say why it cannot be read."""
-    try:
+    with reading(path):
         text = path.read_text(encoding="utf-8-sig")
+    if not text.strip():
+        raise InputError("is empty", file=str(path))
+    return text
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file is read into one sentence."""
+    try:
+        yield
     except FileNotFoundError:
         raise InputError("there is no such file", file=str(path)) from None
     except IsADirectoryError:
@@ -24,9 +34,6 @@ def read_text(path: Path) -> str:
         raise InputError(f"is not UTF-8 text (byte {error.start})", file=str(path)) from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise InputError(f"cannot be read: {_reason(error)}", file=str(path)) from None
-    if not text.strip():
-        raise InputError("is empty", file=str(path))
-    return text
 
 
 def check_writable(path: Path) -> None:
@@ -46,13 +53,19 @@ def check_writable(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically: first beside it, then over it."""
+    write_lines(path, [text])
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a file atomically, line by line."""
     check_writable(path)
     try:
         if _is_stream(path):
-            path.write_text(text, encoding="utf-8")
+            with path.open("w", encoding="utf-8") as stream:
+                stream.writelines(lines)
         else:
-            with written_beside(path) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+            with written_beside(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+                file.writelines(lines)
     except OSError as error:
         raise InputError(f"cannot be written: {_reason(error)}", file=str(path)) from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ringsched.model import Scenario
@@ -18,25 +18,32 @@ def scenario_to_json(scenario: Scenario) -> str:
     >>> scenario_to_json(load_scenario("examples/first.toml")).splitlines()[:2]
     ['{', ' "name": "first",']
     """
-    fields = scenario.expanded()
-    written = {key: _dumps(value) for key, value in fields.items()}
-    written |= {"cluster": _cluster(fields["cluster"]), "jobs": _lines(fields["jobs"], 1)}
-    inner = ",\n".join(f' "{key}": {value}' for key, value in written.items())
-    return f"{{\n{inner}\n}}\n"
+    return "".join(scenario_lines(scenario))
+
+
+def scenario_lines(scenario: Scenario) -> Iterator[str]:
+    """Yield the same text piece by piece: a million jobs as nested dicts would not fit the memory."""
+    fields = scenario.replace(jobs=()).expanded()
+    written = {key: _dumps(value) for key, value in fields.items() if key != "jobs"}
+    written["cluster"] = _cluster(fields["cluster"])
+    yield "{\n" + "".join(f' "{key}": {value},\n' for key, value in written.items()) + ' "jobs": '
+    yield from _lines((job.expanded() for job in scenario.jobs), 1)
+    yield "\n}\n"
 
 
 def _cluster(fields: Mapping[str, Any]) -> str:
     written = {key: _dumps(value) for key, value in fields.items()}
-    written["servers"] = _lines(fields["servers"], 2)
+    written["servers"] = "".join(_lines(fields["servers"], 2))
     inner = ",\n".join(f'  "{key}": {value}' for key, value in written.items())
     return f"{{\n{inner}\n }}"
 
 
-def _lines(entries: Sequence[object], depth: int) -> str:
-    if not entries:
-        return "[]"
-    inner = ",\n".join(f"{' ' * (depth + 1)}{_dumps(entry)}" for entry in entries)
-    return f"[\n{inner}\n{' ' * depth}]"
+def _lines(entries: Iterable[object], depth: int) -> Iterator[str]:
+    before = "[\n"
+    for entry in entries:
+        yield f"{before}{' ' * (depth + 1)}{_dumps(entry)}"
+        before = ",\n"
+    yield "[]" if before == "[\n" else f"\n{' ' * depth}]"
 
 
 def _dumps(value: object) -> str:

@@ -1,0 +1,59 @@
+"""A cluster of like servers, in racks or not."""
+
+from __future__ import annotations
+
+from ringsched.errors import InputError
+from ringsched.model import Cluster, Contention, Rack, Server
+from ringsched.model.checks import MAX_GPUS, integer, number
+
+INTER_SERVER_GBPS = 100.0
+INTRA_SERVER_GBPS = 200.0
+REDUCE_GBPS = 400.0
+OVERSUBSCRIPTION = 4  # of a rack's uplink, unless its speed is given
+CONTENTION = Contention(degradation=0.2745, server_latency_ms=0.2)  # Wang et al. on Ethernet
+
+
+def like_servers(
+    servers: int,
+    gpus_per_server: int,
+    racks: int = 0,
+    inter_server_gbps: float = INTER_SERVER_GBPS,
+    rack_uplink_gbps: float | None = None,
+) -> Cluster:
+    """Return servers s0, s1, ... split into racks r0, r1, ... as evenly as possible; 0 racks for none.
+
+    Examples
+    --------
+    >>> cluster = like_servers(4, 8, racks=2)
+    >>> [(server.name, server.rack) for server in cluster.servers][1:3], cluster.capacity
+    ([('s1', 'r0'), ('s2', 'r1')], 32)
+    """
+    num_servers = integer(servers, "servers", minimum=1, maximum=MAX_GPUS)
+    num_gpus = integer(gpus_per_server, "gpus_per_server", minimum=1, maximum=MAX_GPUS)
+    if num_servers * num_gpus > MAX_GPUS:
+        raise InputError(f"= {num_servers} of {num_gpus} GPUs are more than {MAX_GPUS} GPUs", field="servers")
+    num_racks = integer(racks, "racks", minimum=0)
+    if num_racks > num_servers:
+        raise InputError(f"= {num_racks} are more than the servers, {num_servers}", field="racks")
+    gbps = number(inter_server_gbps, "inter_server_gbps", above=0)
+    largest_rack = -(-num_servers // num_racks) if num_racks else 0
+    if rack_uplink_gbps is None:
+        rack_gbps = max(gbps, gbps * largest_rack / OVERSUBSCRIPTION)
+    elif num_racks == 0:
+        raise InputError("means nothing without racks", field="rack_uplink_gbps")
+    else:
+        rack_gbps = number(rack_uplink_gbps, "rack_uplink_gbps", above=0)
+    return Cluster(
+        servers=tuple(
+            Server(
+                name=f"s{at}",
+                gpus=num_gpus,
+                rack=f"r{at * num_racks // num_servers}" if num_racks else None,
+            )
+            for at in range(num_servers)
+        ),
+        racks=tuple(Rack(name=f"r{at}", uplink_gbps=rack_gbps) for at in range(num_racks)),
+        inter_server_gbps=gbps,
+        intra_server_gbps=INTRA_SERVER_GBPS,
+        reduce_gbps=REDUCE_GBPS,
+    )

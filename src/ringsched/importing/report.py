@@ -1,0 +1,83 @@
+"""What became of the rows of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringsched.errors import InputError
+from ringsched.io.traces.rows import BadRow, TraceRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedRows:
+    """Rows dropped for one reason; `first_line` is where the first of them stands."""
+
+    reason: str
+    count: int
+    first_line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """An import in short.
+
+    Parameters
+    ----------
+    format, rows_read, rows_kept, dropped
+        The format, how many rows that are not blank, how many became jobs, and why the others did not.
+    models_named
+        How many jobs have the model the trace names, or its nearest relative; the others' is drawn.
+    span_s
+        From the first submit to the last.
+    load
+        GPU-seconds of all jobs in the best case over those of the cluster during the span.
+    largest_difference_s
+        Of a recorded plan: how far a start or finish is from its record at most.
+    """
+
+    format: str
+    rows_read: int
+    rows_kept: int
+    dropped: tuple[DroppedRows, ...]
+    models_named: int
+    span_s: float
+    load: float
+    largest_difference_s: float | None = None
+
+
+class Tally:
+    """Counts rows and why they are dropped; a strict one ends at the first malformed row."""
+
+    def __init__(self, path: Path, *, strict: bool) -> None:
+        self._path = path
+        self._strict = strict
+        self._dropped: dict[str, tuple[int, int]] = {}  # reason -> count and first line
+        self.rows_read = 0
+
+    def jobs(self, rows: Iterable[TraceRow | BadRow]) -> Iterator[TraceRow]:
+        """Yield the rows that are jobs."""
+        for row in rows:
+            self.rows_read += 1
+            if isinstance(row, BadRow):
+                self.drop(row)
+            else:
+                yield row
+
+    def drop(self, row: BadRow) -> None:
+        """Count a row that is dropped."""
+        if self._strict and row.is_malformed:
+            place = f"line {row.line}"
+            raise InputError(row.problem or "", field=row.field, place=place, file=str(self._path))
+        count, first = self._dropped.get(row.reason, (0, row.line))
+        self._dropped[row.reason] = (count + 1, min(first, row.line))
+
+    @property
+    def dropped(self) -> tuple[DroppedRows, ...]:
+        """What was dropped, the most frequent reason first."""
+        rows = [
+            DroppedRows(reason=reason, count=count, first_line=first)
+            for reason, (count, first) in self._dropped.items()
+        ]
+        return tuple(sorted(rows, key=lambda dropped: (-dropped.count, dropped.reason)))

@@ -1,0 +1,1 @@
+"""Traces of real clusters, row by row: one format a file."""

@@ -1,0 +1,137 @@
+"""`ringsched import`, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.helpers import OLD_BYTES, run, run_process, sentence
+
+import ringsched
+from ringsched.io.traces.formats import FORMATS
+
+SAMPLES = Path(__file__).parents[1] / "traces"
+TIRESIAS = SAMPLES / "tiresias.csv"
+PHILLY_JSON = SAMPLES / "philly.json"
+
+
+def sample(name: str) -> Path:
+    return PHILLY_JSON if name == "philly-json" else SAMPLES / f"{name}.csv"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("suffix", ["json", "toml"])
+def test_a_trace_becomes_a_scenario_that_can_be_planned(name: str, suffix: str, tmp_path: Path) -> None:
+    output, plan = tmp_path / f"scenario.{suffix}", tmp_path / "plan.json"
+    result = run("import", name, sample(name), "-o", output)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert ringsched.load_scenario(output) == ringsched.import_trace(sample(name), name).scenario
+    assert run("plan", output, "-o", plan).exit_code == 0
+    assert run("verify", output, plan).exit_code == 0
+
+
+def test_the_report(tmp_path: Path) -> None:
+    output = tmp_path / "queue.toml"
+    result = run("import", "muri", SAMPLES / "muri.csv", "-o", output)
+    assert result.stdout.splitlines() == [
+        "7 rows read, 3 kept",
+        "  dropped 1 row: malformed duration (first on line 7)",
+        "  dropped 1 row: no GPU (first on line 5)",
+        "  dropped 1 row: no duration (first on line 6)",
+        "  dropped 1 row: wrong number of cells (first on line 8)",
+        "3 jobs over 0.1 hours, load 0.22 on 64 servers with 512 GPUs",
+        "models: 2 from the trace, 1 drawn",
+        f"scenario written to {output}, its jobs to {tmp_path / 'queue.jobs.csv'}",
+    ]
+
+
+def test_the_report_as_json(tmp_path: Path) -> None:
+    output = tmp_path / "scenario.json"
+    report = json.loads(run("import", "tiresias", TIRESIAS, "-o", output, "--json").stdout)
+    assert report["scenario_sha256"] == ringsched.load_scenario(output).sha256()
+    assert (report["format"], report["rows_read"], report["rows_kept"]) == ("tiresias", 14, 5)
+    assert {"reason": "no GPU", "count": 1, "first_line": 8} in report["dropped"]
+    assert report["output"] == str(output)
+
+
+def test_scenario_on_stdout_and_report_on_stderr() -> None:
+    result = run("import", "tiresias", TIRESIAS)
+    assert ringsched.scenario_from_dict(json.loads(result.stdout)).jobs[0].name == "0"
+    assert result.stderr.startswith("14 rows read, 5 kept\n")
+
+
+def test_options_reach_the_importer() -> None:
+    spec = SAMPLES / "tiresias_cluster_spec.csv"
+    options = ("--cluster", spec, "--model-mix", "language", "--seed", 5)
+    printed = json.loads(run("import", "tiresias", TIRESIAS, *options).stdout)
+    expected = ringsched.import_trace(TIRESIAS, "tiresias", cluster=spec, models="language", seed=5)
+    assert ringsched.scenario_from_dict(printed) == expected.scenario
+
+
+def test_what_really_happened_verifies(tmp_path: Path) -> None:
+    output, plan = tmp_path / "scenario.json", tmp_path / "plan.json"
+    result = run("import", "philly-json", PHILLY_JSON, "-o", output, "--as-plan", plan)
+    assert "  dropped 1 row: overlaps another record (first on line 23)" in result.stdout
+    assert "largest difference of the plan to the record: 1e-06 s" in result.stdout
+    assert result.stdout.splitlines()[-1] == f"plan written to {plan}"
+    verdict = run("verify", output, plan)
+    assert (verdict.exit_code, verdict.stdout.split(":")[0]) == (0, "valid")
+    assert ringsched.load_plan(plan).policy == "recorded"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["philly", "none.csv"], "none.csv: there is no such file"),
+        (["phily", TIRESIAS], "'phily' is not one of"),
+        (["philly", TIRESIAS], "line 1: column 'timestamp' is missing"),
+        (["tiresias", TIRESIAS, "--strict"], "tiresias.csv: line 11: num_gpu must be a number, not 'one'"),
+        (["tiresias", TIRESIAS, "--seed", -1], "--seed must be an integer >= 0, not -1"),
+        (
+            ["tiresias", TIRESIAS, "--model-mix", "visio"],
+            "--model-mix names the unknown mix or model 'visio'",
+        ),
+        (["tiresias", TIRESIAS, "--cluster", "none.toml"], "none.toml: there is no such file"),
+        (
+            ["tiresias", TIRESIAS, "--as-plan", "plan.json"],
+            "--as-plan needs a trace that says where jobs ran",
+        ),
+        (
+            ["philly-json", PHILLY_JSON, "--as-plan", "plan.json", "--cluster", "examples/first.toml"],
+            "--cluster cannot be given",
+        ),
+    ],
+)
+def test_wrong_input_writes_nothing(tmp_path: Path, arguments: list[object], said: str) -> None:
+    output = tmp_path / "scenario.json"
+    output.write_bytes(OLD_BYTES)
+    assert said in sentence(run("import", *arguments, "-o", output))
+    assert output.read_bytes() == OLD_BYTES
+    assert list(tmp_path.iterdir()) == [output]
+
+
+def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
+    here = ("import", "philly-json", PHILLY_JSON)
+    assert "there is no folder" in sentence(run(*here, "-o", tmp_path / "no" / "scenario.json"))
+    assert "-o - names no file" in sentence(run(*here, "-o", "-"))
+    same = tmp_path / "same.json"
+    assert "is the file of the scenario" in sentence(run(*here, "-o", same, "--as-plan", same))
+    (tmp_path / "queue.jobs.csv").mkdir()
+    assert "queue.jobs.csv: is a folder" in sentence(run(*here, "-o", tmp_path / "queue.toml"))
+
+
+def test_the_trace_itself_is_never_written_over(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    trace.write_bytes(PHILLY_JSON.read_bytes())
+    assert "is the trace itself" in sentence(run("import", "philly-json", trace, "-o", trace))
+    plan = tmp_path / "scenario.json"
+    assert "is the trace itself" in sentence(
+        run("import", "philly-json", trace, "-o", plan, "--as-plan", trace)
+    )
+    assert trace.read_bytes() == PHILLY_JSON.read_bytes()
+
+
+def test_a_trace_can_come_through_a_pipe() -> None:
+    result = run_process("import", "tiresias", "/dev/stdin", input=TIRESIAS.read_text(encoding="utf-8"))
+    assert result.stderr.startswith("14 rows read, 5 kept\n")

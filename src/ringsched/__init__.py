@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ringsched.analysis.runs import ComparisonRow
     from ringsched.analysis.summary import PolicySummary, Ratio
     from ringsched.generate import contention_share, generate_paper, generate_uniform
+    from ringsched.ring import RingRun, all_reduce
 
 # Loaded when first asked for, so that importing ringsched stays quick.
 _LATER = {
@@ -52,6 +53,8 @@ _LATER = {
     "contention_share": "ringsched.generate",
     "generate_paper": "ringsched.generate",
     "generate_uniform": "ringsched.generate",
+    "RingRun": "ringsched.ring",
+    "all_reduce": "ringsched.ring",
 }
 
 __all__ = [
@@ -77,6 +80,7 @@ __all__ = [
     "PolicySummary",
     "Rack",
     "Ratio",
+    "RingRun",
     "RingschedError",
     "Scenario",
     "Server",
@@ -86,6 +90,7 @@ __all__ = [
     "Verdict",
     "Violation",
     "__version__",
+    "all_reduce",
     "compare",
     "contention_share",
     "generate_paper",

@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": "Compare policies over scenarios and seeds, in pairs.",
     "policies": "List the policies: queue order, placement rule, search.",
     "generate": "Make a workload: a scenario out of a seed.",
+    "ring": "Run ring all-reduce step by step on real vectors.",
 }
 
 

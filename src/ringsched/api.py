@@ -125,8 +125,8 @@ def list_policies() -> tuple[Policy, ...]:
 
     Examples
     --------
-    >>> [policy.name for policy in list_policies()]
-    ['sjf-bco', 'first-fit', 'list-scheduling', 'random', 'longest-first']
+    >>> [policy.name for policy in list_policies()][:3]
+    ['sjf-bco', 'first-fit', 'list-scheduling']
     """
     return POLICIES
 

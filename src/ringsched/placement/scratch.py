@@ -18,6 +18,10 @@ class Scratch(NamedTuple):
     selected: Integers  # which of them it took, for which job, at which version of the loads
     eligible: Integers  # GPUs
     drawn: Integers  # how many random numbers were used
+    below: Integers  # of each node: GPUs chosen at or below it
+    links: Integers  # links that would be crossed ...
+    num_links: Integers  # ... and how many, one number
+    neighbours: Integers  # jobs on them
 
 
 def new_scratch(arrays: Arrays) -> Scratch:
@@ -30,4 +34,8 @@ def new_scratch(arrays: Arrays) -> Scratch:
         selected=np.full(4, -1, dtype=np.int64),
         eligible=np.zeros(num_gpus, dtype=np.int64),
         drawn=np.zeros(1, dtype=np.int64),
+        below=np.zeros(len(arrays.capacity), dtype=np.int64),
+        links=np.zeros(len(arrays.capacity), dtype=np.int64),
+        num_links=np.zeros(1, dtype=np.int64),
+        neighbours=np.zeros(len(arrays.gpus), dtype=np.int64),
     )

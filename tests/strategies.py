@@ -53,6 +53,8 @@ def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6) -> Cluste
 @st.composite
 def contentions(draw: st.DrawFn) -> Contention:
     latency = draw(st.sampled_from([0.0, 0.2]))
+    if draw(st.integers(0, 4)) == 0:
+        return Contention(model="reserved", server_latency_ms=latency, lanes=draw(st.integers(1, 4)))
     if draw(st.booleans()):
         steps = draw(st.lists(st.sampled_from([0.0, 0.5, 1.3]), min_size=1, max_size=4))
         table = [1.0]

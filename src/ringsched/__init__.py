@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from ringsched.importing import DroppedRows, ImportedTrace, ImportReport, import_trace
     from ringsched.io.scenario_save import save_scenario
+    from ringsched.ring import RingRun, all_reduce
 
 # Loaded when first asked for, so that importing ringsched stays quick.
 _LATER = {
@@ -72,6 +73,8 @@ _LATER = {
     "ImportedTrace": "ringsched.importing",
     "import_trace": "ringsched.importing",
     "save_scenario": "ringsched.io.scenario_save",
+    "RingRun": "ringsched.ring",
+    "all_reduce": "ringsched.ring",
 }
 
 __all__ = [
@@ -103,6 +106,7 @@ __all__ = [
     "PolicySummary",
     "Progress",
     "Rack",
+    "RingRun",
     "RingschedError",
     "Scenario",
     "Server",
@@ -113,6 +117,7 @@ __all__ = [
     "Verdict",
     "Violation",
     "__version__",
+    "all_reduce",
     "compare",
     "contention_share",
     "generate_diurnal",

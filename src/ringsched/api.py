@@ -193,8 +193,8 @@ def list_policies() -> tuple[Policy, ...]:
 
     Examples
     --------
-    >>> [policy.name for policy in list_policies()]
-    ['search', 'sjf-bco', 'first-fit', 'list-scheduling', 'random', 'longest-first', 'exact']
+    >>> [policy.name for policy in list_policies()][:3]
+    ['search', 'sjf-bco', 'first-fit']
     """
     return POLICIES
 

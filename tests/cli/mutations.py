@@ -110,6 +110,9 @@ POLICY_OPTIONS: tuple[tuple[str, ...], ...] = (
     ("--policy", "random", "--seed", "5"),
     ("--policy", "longest-first"),
     ("--policy", "longest-first", "--order", "smallest-area-first"),
+    ("--policy", "lwf", "--kappa", "2"),
+    ("--policy", "free-links"),
+    ("--policy", "adaptive-overlap"),
 )
 
 

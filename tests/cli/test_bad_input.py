@@ -126,7 +126,7 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     # contention
     "contention-model": (
         {(*CONTENTION, "model"): "papper"},
-        ["contention: model must be 'paper', not 'papper' (did you mean 'paper'?)"],
+        ["contention: model must be 'paper' or 'reserved', not 'papper' (did you mean 'paper'?)"],
     ),
     "contention-max-min": ({(*CONTENTION, "model"): "max-min"}, ["contention: model", "not available"]),
     "table-share": ({CONTENTION: {"table": [1, 2], "share": 1}}, ["table cannot stand together with share"]),

@@ -12,6 +12,7 @@ from tests.effort import examples
 from tests.reference import formulas
 from tests.reference.algorithm_1 import bisect_theta, horizon_ticks, sjf_bco
 from tests.reference.dispatch import ORDERS, Result, dispatch
+from tests.reference.link_rules import LINK_RULES
 from tests.reference.replay import replay as reference_replay
 from tests.strategies import scenarios
 
@@ -100,6 +101,18 @@ def test_one_trial(scenario: Scenario, policy: str, order: str, data: st.DataObj
     assert (plan is None) == (result is None)
     if plan is not None and result is not None:
         assert_equal(scenario, plan, result)
+
+
+@examples(400)
+@given(scenarios(), st.sampled_from(["lwf", *LINK_RULES]), st.sampled_from([None, *ORDERS]), st.data())
+def test_one_trial_of_the_neighbours(
+    scenario: Scenario, policy: str, order: str | None, data: st.DataObject
+) -> None:
+    """LWF, and the policies that look at links; all of them always find a plan."""
+    kappa = data.draw(st.integers(1, 8)) if policy == "lwf" else None
+    result = dispatch(scenario, order or "smallest-area-first", policy, None, kappa=kappa)
+    assert result is not None
+    assert_equal(scenario, ringsched.plan(scenario, policy, order=order, kappa=kappa), result)
 
 
 @examples(300)

@@ -16,6 +16,7 @@ from tests.reference.formulas import (
     iterations_per_slot,
     release_ticks,
 )
+from tests.reference.link_rules import LINK_RULES, choose_by_links
 from tests.reference.replay import advance, next_event
 from tests.reference.rules import Gpu, State, charges, choose
 
@@ -154,16 +155,19 @@ class Trial:
         """Place jobs in queue order; the first that cannot be placed holds back those behind it."""
         for job in sorted(self.queue, key=lambda job: self.keys[job.name]):
             charge = self.charges[job.name]
-            gpus = choose(
-                self.rule,
-                self.state,
-                job,
-                charge,
-                self.theta,
-                kappa=self.kappa,
-                slack=self.slack,
-                rng=self.rng,
-            )
+            if self.rule in LINK_RULES:
+                gpus = choose_by_links(self, job)
+            else:
+                gpus = choose(
+                    self.rule,
+                    self.state,
+                    job,
+                    charge,
+                    self.theta,
+                    kappa=self.kappa,
+                    slack=self.slack,
+                    rng=self.rng,
+                )
             if gpus is None:
                 return
             self.queue.remove(job)

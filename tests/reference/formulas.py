@@ -77,6 +77,9 @@ def crossed(job: Job, placement: Gpus, rack_of: Mapping[str, str | None]) -> lis
 
 def contention_factor(contention: Contention, num_jobs: int, number: Number = Fraction) -> Amount:
     """f at `num_jobs` jobs on a link."""
+    if contention.model == "reserved":
+        assert contention.lanes is not None
+        return number(max(contention.lanes, num_jobs))
     if contention.table is not None:
         return _from_table([number(factor) for factor in contention.table], num_jobs)
     assert contention.share is not None
@@ -170,7 +173,8 @@ def best_case_tau(scenario: Scenario, job: Job) -> Fraction:
         options.append(tau_at(scenario, job, intra, 1))
     if job.gpus >= 2 and len(sizes) >= 2:
         fewest = next(k for k in range(len(sizes) + 1) if sum(sizes[:k]) >= job.gpus)
-        options.append(tau_at(scenario, job, max(speeds), max(2, fewest)))
+        fastest = max(speeds) / contention_factor(scenario.contention, 1)
+        options.append(tau_at(scenario, job, fastest, max(2, fewest)))
     return Fraction(min(options))
 
 

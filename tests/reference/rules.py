@@ -15,7 +15,7 @@ from ringsched.model import Job, Scenario
 Gpu: TypeAlias = tuple[int, int]  # (server index, GPU index)
 
 MILLION = 10**6
-RULES = ("first-fit", "list-scheduling", "random", "fa-ffp", "lbsgf", "best-fit", "kappa")
+RULES = ("first-fit", "list-scheduling", "random", "fa-ffp", "lbsgf", "best-fit", "kappa", "lwf")
 
 
 @dataclass
@@ -124,6 +124,9 @@ def choose(
         case "kappa":
             assert kappa is not None
             return by_kappa(state, job, charge, theta, kappa, slack)
+        case "lwf":
+            assert kappa is not None
+            return least_workload(state, job, kappa)
     raise ValueError(f"no rule {rule!r}; there are {', '.join(RULES)}")
 
 
@@ -191,13 +194,26 @@ def by_kappa(
     return least_busy_servers(state, job, charge, theta, slack)
 
 
-def best_fit(state: State, job: Job) -> list[Gpu] | None:
-    """The fullest server that fits, else the emptiest servers one after the other; theta does not apply."""
+def least_workload(state: State, job: Job, kappa: int) -> list[Gpu] | None:
+    """LWF-kappa: idle GPUs by U, or server by server by average U if the job has more than kappa."""
+    loads = state.average_loads()
+    gpus = [gpu for gpu, is_idle in state.idle.items() if is_idle]
+    if job.gpus <= kappa:
+        return _first(sorted(gpus, key=lambda gpu: (state.load[gpu], gpu)), job.gpus)
+    return _first(sorted(gpus, key=lambda gpu: (loads[gpu[0]], gpu[0], state.load[gpu], gpu[1])), job.gpus)
+
+
+def best_fit(state: State, job: Job, closed: Sequence[int] = ()) -> list[Gpu] | None:
+    """The fullest server that fits, else the emptiest servers one after the other; theta does not apply.
+
+    In the second case not the `closed` ones.
+    """
     idle = state.num_idle()
     fitting = [server for server in range(len(idle)) if idle[server] >= job.gpus]
     if fitting:
         order = [min(fitting, key=lambda server: (idle[server], server))]
     else:
-        order = sorted(range(len(idle)), key=lambda server: (-idle[server], server))
+        usable = [server for server in range(len(idle)) if server not in closed]
+        order = sorted(usable, key=lambda server: (-idle[server], server))
     gpus = [gpu for gpu, is_idle in state.idle.items() if is_idle and gpu[0] in order]
     return _first(sorted(gpus, key=lambda gpu: (order.index(gpu[0]), gpu)), job.gpus)

@@ -105,3 +105,12 @@ def test_bound_with_a_name_that_is_no_text_was_valid(tmp_path: Path) -> None:
     scenario = write_json(tmp_path, FULL)
     plan = write_json(tmp_path, edited({("bounds", 0, "name"): 3}, plan_of(scenario)), "plan.json")
     assert "bounds[0]: name must be a string, not 3" in sentence(run("verify", scenario, plan))
+
+
+def test_slack_beyond_all_servers_warned_of_an_overflow(tmp_path: Path) -> None:
+    """It means all servers, like any other that is too large."""
+    plans = [
+        plan_of(write_json(tmp_path, edited({("jobs", 2, "server_slack"): slack})), "--policy", "sjf-bco")
+        for slack in (1e9, 1.7e308)
+    ]
+    assert plans[0]["jobs"] == plans[1]["jobs"]

@@ -24,6 +24,7 @@ COMMANDS = {
     "policies": "List the policies: queue order, placement rule, search.",
     "generate": "Make a workload: a scenario out of a seed.",
     "import": "Make a scenario of a trace of a real cluster.",
+    "ring": "Run ring all-reduce step by step on real vectors.",
 }
 # Where a command's name cannot be that of its module: `import` is a word of Python.
 MODULES = {"import": "import_trace"}

@@ -28,7 +28,7 @@ from ringsched.model import OBJECTIVES
 @click.option(
     "--order", metavar="NAME", help=f"Queue order instead of the policy's own: {', '.join(api.ORDERS)}."
 )
-@click.option("--kappa", metavar="K", type=int, help="Fix kappa of sjf-bco instead of searching it.")
+@click.option("--kappa", metavar="K", type=int, help="Fix kappa of sjf-bco (else searched) or lwf (else 1).")
 @click.option("--theta", metavar="N", type=int, help="Fix the load limit in slots (seconds when continuous).")
 @click.option("--slack", metavar="X", type=float, help="Set server_slack (lambda) of every job.")
 @click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="For random choices.")

@@ -24,7 +24,8 @@ class Extremes:
         self._intra_gbps = network.intra_server_gbps
         self._largest_server = servers[0]
         self._capacity_of_largest = list(accumulate(servers))
-        self._fastest_gbps = max(network.uplink_gbps[: network.num_servers])
+        # Alone on it, a job has all of a link, or a lane if they are reserved.
+        self._fastest_gbps = max(network.uplink_gbps[: network.num_servers]) / sharing_factor(contention, 1)
         # With every link as full as can be: no more jobs on it than GPUs below it.
         most_jobs = [max(1, min(capacity, num_spreadable_jobs)) for capacity in network.capacity]
         factor = {num_jobs: sharing_factor(contention, num_jobs) for num_jobs in set(most_jobs)}
@@ -62,9 +63,10 @@ class Extremes:
 
 def uncontended_tau(work: Work, shape: Shape, network: Network, contention: Contention) -> float:
     """Return tau at a given placement with no other job around."""
+    alone = sharing_factor(contention, 1)
     return iteration_time_s(
         work,
-        bandwidth_gbps=min([shape.free_gbps, *(network.uplink_gbps[link] for link in shape.links)]),
+        bandwidth_gbps=min([shape.free_gbps, *(network.uplink_gbps[link] / alone for link in shape.links)]),
         num_servers=shape.num_servers,
         server_latency_s=contention.server_latency_ms * 1e-3,
     )

@@ -46,7 +46,8 @@ def sharing_factor(contention: Contention, num_jobs: int) -> float:
     """Return f: by how much `num_jobs` jobs on one link slow each of them.
 
     Linear: k + α(k-1) with k = max(1, ξ1 n); the paper lets k fall below 1, which would speed a
-    lone job up. By table: its entries, and beyond its end the slope of its last step.
+    lone job up. By table: its entries, and beyond its end the slope of its last step. Reserved: a
+    lane each as long as there are enough, then equal shares.
 
     Examples
     --------
@@ -54,7 +55,11 @@ def sharing_factor(contention: Contention, num_jobs: int) -> float:
     4.82
     >>> sharing_factor(Contention(table=(1.0, 2.5, 4.0)), 5)
     7.0
+    >>> [sharing_factor(Contention(model="reserved", lanes=2), num_jobs) for num_jobs in (1, 2, 3)]
+    [2.0, 2.0, 3.0]
     """
+    if contention.lanes is not None:
+        return float(max(contention.lanes, num_jobs))
     table = contention.table
     if table is None:
         contending = max(1.0, (contention.share or 1.0) * num_jobs)

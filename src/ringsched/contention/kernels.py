@@ -15,9 +15,13 @@ def iteration_time_s(arrays: Any, state: Any, job: int) -> float:
     entry = 2 * arrays.gpu_first[job]
     for at in range(entry, entry + state.num_links[job]):
         bandwidth_gbps = min(bandwidth_gbps, state.shared_gbps[state.entry_link[at]])
+    return tau_at(arrays, job, bandwidth_gbps, state.num_servers[job])
+
+
+@kernel
+def tau_at(arrays: Any, job: int, bandwidth_gbps: float, num_servers: int) -> float:
+    """Return tau, eq. (8), at a bandwidth."""
     exchange_s = 0.0
     if arrays.exchange_gbit[job] > 0:
         exchange_s = arrays.exchange_gbit[job] / bandwidth_gbps if bandwidth_gbps > 0 else math.inf
-    return (
-        exchange_s + arrays.reduce_s[job] + arrays.latency_s * state.num_servers[job] + arrays.compute_s[job]
-    )
+    return exchange_s + arrays.reduce_s[job] + arrays.latency_s * num_servers + arrays.compute_s[job]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from ringsched.errors import InputError
-from ringsched.model.checks import Replaceable, choice, number, sequence, settle
+from ringsched.model.checks import Replaceable, choice, integer, number, sequence, settle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,8 @@ class Contention(Replaceable):
     Parameters
     ----------
     model
-        "paper": the bottleneck rule of the paper's section 4.1.
+        "paper": the bottleneck rule of the paper's section 4.1. "reserved": every link is divided into
+        lanes of equal speed, and a job on it has one of them, whatever the others do.
     share
         ξ1, the part of the jobs on a link that contend at a time, in (0, 1]; 1 if absent.
     degradation
@@ -27,6 +28,9 @@ class Contention(Replaceable):
     table
         f at 1, 2, ... jobs on the link, instead of share and degradation; beyond its end the last
         step's slope goes on.
+    lanes
+        Of the model "reserved", and required there: into how many lanes every link is divided. More
+        jobs than lanes share the link equally.
     """
 
     model: str = "paper"
@@ -34,16 +38,21 @@ class Contention(Replaceable):
     degradation: float | None = None
     server_latency_ms: float = 0.0
     table: tuple[float, ...] | None = None
+    lanes: int | None = None
 
     def __post_init__(self) -> None:
         if self.model == "max-min":
             raise InputError('"max-min" is not available in this version; use "paper"', field="model")
         settle(
             self,
-            model=choice(self.model, "model", ["paper"]),
+            model=choice(self.model, "model", ["paper", "reserved"]),
             server_latency_ms=number(self.server_latency_ms, "server_latency_ms", minimum=0),
         )
-        if self.table is None:
+        if self.model == "reserved":
+            self._check_reserved()
+        elif self.lanes is not None:
+            raise InputError('means something only with model = "reserved"', field="lanes")
+        elif self.table is None:
             share = 1.0 if self.share is None else number(self.share, "share", above=0, maximum=1)
             loss = 0.0 if self.degradation is None else number(self.degradation, "degradation", minimum=0)
             settle(self, share=share, degradation=loss)
@@ -51,12 +60,25 @@ class Contention(Replaceable):
             settle(self, table=self._checked_table(self.table))
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with `changes` applied; a table replaces share and degradation, and they a table."""
-        if changes.get("table") is not None:
+        """Return a copy with `changes` applied; a table replaces share and degradation, and they a table.
+
+        With another model go the fields of the old one.
+        """
+        if changes.get("model", self.model) != self.model:
+            changes = dict.fromkeys(("share", "degradation", "table", "lanes")) | changes
+        elif changes.get("table") is not None:
             changes = {"share": None, "degradation": None} | changes
         elif not changes.keys().isdisjoint({"share", "degradation"}):
             changes = {"table": None} | changes
         return dataclasses.replace(self, **changes)
+
+    def _check_reserved(self) -> None:
+        for field in ("share", "degradation", "table"):
+            if getattr(self, field) is not None:
+                raise InputError('means nothing with model = "reserved"', field=field)
+        if self.lanes is None:
+            raise InputError('is required with model = "reserved"', field="lanes")
+        settle(self, lanes=integer(self.lanes, "lanes", minimum=1))
 
     def _checked_table(self, table: object) -> tuple[float, ...]:
         for field in ("share", "degradation"):
@@ -79,6 +101,8 @@ class Contention(Replaceable):
     def expanded(self) -> dict[str, Any]:
         """Return the fields as a scenario file writes them, defaults filled in."""
         fields: dict[str, Any] = {"model": self.model, "server_latency_ms": self.server_latency_ms}
+        if self.model == "reserved":
+            return fields | {"lanes": self.lanes}
         if self.table is not None:
             return fields | {"table": list(self.table)}
         return fields | {"share": self.share, "degradation": self.degradation}

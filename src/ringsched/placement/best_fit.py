@@ -9,10 +9,11 @@ from ringsched.placement.select import sort
 
 
 @kernel
-def best_fit(arrays: Arrays, state: State, job: int) -> bool:
+def best_fit(arrays: Arrays, state: State, job: int, most_jobs: int) -> bool:
     """Choose idle GPUs of the fullest server that fits; else of the emptiest servers, one after another.
 
-    The load limit θ does not apply.
+    Only of servers with fewer than `most_jobs` jobs on their uplink in the second case. The load limit
+    θ does not apply.
     """
     wanted = arrays.gpus[job]
     tightest = -1
@@ -27,7 +28,7 @@ def best_fit(arrays: Arrays, state: State, job: int) -> bool:
     num_chosen = 0
     for idle in range(most_idle, 0, -1):  # emptiest first, then by index
         for server in range(len(arrays.rack_of)):
-            if state.num_idle[server] == idle:
+            if state.num_idle[server] == idle and state.num_on_link[server] < most_jobs:
                 num_chosen = take(arrays, state, server, num_chosen, wanted)
                 if num_chosen == wanted:
                     sort(state.chosen, wanted)

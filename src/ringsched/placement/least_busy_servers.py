@@ -43,13 +43,13 @@ def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tup
             order[end] = server
             end += 1
     for place in range(end // 2 - 1, -1, -1):
-        _sink(state, order, place, end)
+        sink(state, order, place, end)
     first = end
     total = 0
     while first > 0:
         first -= 1
         order[0], order[first] = order[first], order[0]
-        _sink(state, order, 0, first)
+        sink(state, order, 0, first)
         total += arrays.capacity[order[first]]
         if total >= needed:
             break
@@ -57,7 +57,7 @@ def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tup
 
 
 @kernel
-def _sink(state: State, order: Integers, place: int, size: int) -> None:
+def sink(state: State, order: Integers, place: int, size: int) -> None:
     """Move the server at `place` down a heap of `size` to where it belongs."""
     if place >= size:
         return

@@ -50,7 +50,11 @@ class Runner:
         self._queue = Queue(
             **_order(problem, priority, problem.release if release is None else release),
             charge=np.array(charges(problem), dtype=np.int64),
-            needed=np.array(slacks, dtype=np.float64) * self._arrays.gpus - 1e-9,
+            # In Python, where a slack beyond all servers is infinite without a warning.
+            needed=np.array(
+                [factor * size - 1e-9 for factor, size in zip(slacks, problem.gpus, strict=True)],
+                dtype=np.float64,
+            ),
             running=np.array(list(problem.running), dtype=np.int64),
             planned=_planned(self._arrays, problem.running | dict(gpus or {})),
             uniforms=_uniforms(0 if seed is None else sum(problem.gpus), seed or 0),

@@ -21,6 +21,10 @@ class Scratch(NamedTuple):
     drawn: Integers  # how many random numbers were used
     rack_idle: Integers  # of each node
     taken: NDArray[np.bool_]  # of each server: chosen already, or not to be chosen
+    below: Integers  # of each node: GPUs chosen at or below it
+    links: Integers  # links that would be crossed ...
+    num_links: Integers  # ... and how many, one number
+    neighbours: Integers  # jobs on them
 
 
 def new_scratch(arrays: Arrays) -> Scratch:
@@ -35,4 +39,8 @@ def new_scratch(arrays: Arrays) -> Scratch:
         drawn=np.zeros(1, dtype=np.int64),
         rack_idle=np.zeros(len(arrays.capacity), dtype=np.int64),
         taken=np.zeros(num_servers, dtype=np.bool_),
+        below=np.zeros(len(arrays.capacity), dtype=np.int64),
+        links=np.zeros(len(arrays.capacity), dtype=np.int64),
+        num_links=np.zeros(1, dtype=np.int64),
+        neighbours=np.zeros(len(arrays.gpus), dtype=np.int64),
     )

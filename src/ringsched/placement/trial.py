@@ -9,12 +9,15 @@ from ringsched.engine.arrays import Arrays, Floats, Integers
 from ringsched.engine.kernels import advance, next_completion, settle, start
 from ringsched.engine.state import NUM_IDLE, State, reset
 from ringsched.jit import kernel
+from ringsched.placement.adaptive_overlap import adaptive_overlap
 from ringsched.placement.best_fit import best_fit
 from ringsched.placement.first_fit import first_fit
 from ringsched.placement.fixed import fixed
 from ringsched.placement.fragment_aware import fragment_aware
+from ringsched.placement.free_links import free_links
 from ringsched.placement.least_busy_servers import least_busy_servers
 from ringsched.placement.least_loaded import least_loaded
+from ringsched.placement.least_workload import least_workload
 from ringsched.placement.random_fit import random_fit
 from ringsched.placement.scratch import Scratch
 
@@ -25,6 +28,11 @@ RANDOM_FIT = 2
 BEST_FIT = 3
 KAPPA = 4  # FA-FFP for jobs of up to κ GPUs, LBSGF for larger ones (Alg. 1 lines 10 to 13)
 FIXED = 5
+LEAST_WORKLOAD = 10  # of jobs of up to κ GPUs by GPU, of larger ones by server
+FREE_LINKS = 11  # κ is the most jobs on a link
+ADAPTIVE_OVERLAP = 12
+
+ANY_NUMBER = 2**31  # of jobs on a link
 
 # How a trial ends.
 DONE = 0
@@ -115,13 +123,19 @@ def _place(
             return fragment_aware(arrays, state, scratch, job, limit)
         return least_busy_servers(arrays, state, scratch, job, limit, queue.needed[job])
     if rule == BEST_FIT:
-        return best_fit(arrays, state, job)
+        return best_fit(arrays, state, job, ANY_NUMBER)
     if rule == FIRST_FIT:
         return first_fit(arrays, state, job, limit)
     if rule == LEAST_LOADED:
         return least_loaded(arrays, state, scratch, job, limit)
     if rule == RANDOM_FIT:
         return random_fit(arrays, state, scratch, job, limit, queue.uniforms)
+    if rule == LEAST_WORKLOAD:
+        return least_workload(arrays, state, scratch, job, limit, kappa)
+    if rule == FREE_LINKS:
+        return free_links(arrays, state, scratch, job, kappa)
+    if rule == ADAPTIVE_OVERLAP:
+        return adaptive_overlap(arrays, state, scratch, job)
     return fixed(arrays, state, job, queue.planned)
 
 

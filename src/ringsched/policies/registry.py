@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringsched.errors import UnknownName
 from ringsched.policies.exact import solve_exact
+from ringsched.policies.neighbours import solve_adaptive_overlap, solve_free_links, solve_lwf
 from ringsched.policies.orders import ANY_ORDER
 from ringsched.policies.policy import Policy
 from ringsched.policies.search import solve_search
@@ -72,6 +73,33 @@ POLICIES: tuple[Policy, ...] = (
         options=frozenset(),
         summary="long jobs early, packed tightly; the baseline to beat",
         solve=solve_best_fit,
+    ),
+    Policy(
+        name="lwf",
+        order="smallest-area-first",
+        rule="least loaded GPUs up to kappa, least busy servers above",
+        search="none (kappa = 1)",
+        options=frozenset({"kappa"}),
+        summary="LWF-kappa (Wang et al. 2020): SJF-BCO's rule without theta and lambda",
+        solve=solve_lwf,
+    ),
+    Policy(
+        name="free-links",
+        order="smallest-area-first",
+        rule="best fit, never over a link in use",
+        search="none",
+        options=frozenset(),
+        summary="spread jobs wait for free links, or a free lane if they are reserved",
+        solve=solve_free_links,
+    ),
+    Policy(
+        name="adaptive-overlap",
+        order="smallest-area-first",
+        rule="best fit, over a link in use if that pays",
+        search="none",
+        options=frozenset(),
+        summary="two spread jobs share a link only if it lowers the sum of their completions",
+        solve=solve_adaptive_overlap,
     ),
     Policy(
         name="exact",

@@ -62,7 +62,7 @@ class Network:
         """Return tau_j when `crossing[v]` jobs cross each node's uplink; without it, the job is alone."""
         bandwidth = self.intra_gbps if shape.shares_server else math.inf
         for node in shape.crossed:
-            factor = 1.0 if crossing is None else self.factors[crossing[node]]
+            factor = self.factors[1 if crossing is None else crossing[node]]
             bandwidth = min(bandwidth, self.uplinks_gbps[node] / factor)
         return self.tau_at(job, bandwidth, shape.num_servers)
 
@@ -72,7 +72,7 @@ class Network:
         if job.gpus <= self._capacities[0]:
             choices.append(self.tau_at(job, self.intra_gbps, 1))
         if job.gpus >= 2 and len(self.servers) >= 2:
-            fastest = max(self.uplinks_gbps[: len(self.servers)])
+            fastest = max(self.uplinks_gbps[: len(self.servers)]) / self.factors[1]
             choices.append(self.tau_at(job, fastest, self._fewest_servers(job.gpus)))
         return min(choices)
 
@@ -129,7 +129,12 @@ def slowdown(contention: Contention, num_jobs: int) -> float:
     4.0
     >>> slowdown(Contention(table=(1.0, 1.5)), 4)
     2.5
+    >>> slowdown(Contention(model="reserved", lanes=4), 3)
+    4.0
     """
+    if contention.model == "reserved" and contention.lanes is not None:
+        # A lane is a fixed part of the link; jobs beyond the last lane leave equal parts for all.
+        return float(contention.lanes if num_jobs <= contention.lanes else num_jobs)
     table = contention.table
     if table is not None:
         beyond = max(0, num_jobs - len(table))

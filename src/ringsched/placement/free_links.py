@@ -1,0 +1,43 @@
+"""Free links: a spread job starts only where its links have room, as in SRSF(n) of Wang et al. (2020)."""
+
+from __future__ import annotations
+
+from ringsched.engine.arrays import Arrays
+from ringsched.engine.state import State
+from ringsched.jit import kernel
+from ringsched.placement.best_fit import best_fit
+from ringsched.placement.scratch import Scratch
+
+
+@kernel
+def free_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jobs: int) -> bool:
+    """Choose by best fit, but no uplink that the job would then share with `most_jobs` others.
+
+    The links it would cross are left in `scratch.links`. A job that waits does so behind one that runs
+    on a link, so none waits for ever.
+    """
+    if not best_fit(arrays, state, job, most_jobs):
+        return False
+    scratch.num_links[0] = _crossed(arrays, state, scratch, job)
+    num_full = 0  # of racks; best fit has looked at servers
+    for at in range(scratch.num_links[0]):
+        num_full += state.num_on_link[scratch.links[at]] >= most_jobs
+    return num_full == 0
+
+
+@kernel
+def _crossed(arrays: Arrays, state: State, scratch: Scratch, job: int) -> int:
+    """List the links the job would cross on the chosen GPUs: 0 < y(v) < G, eq. (6)."""
+    below, wanted, num_links = scratch.below, arrays.gpus[job], 0
+    below[:] = 0
+    for at in range(wanted):
+        server = arrays.server_of[state.chosen[at]]
+        below[server] += 1
+        rack = arrays.rack_of[server]
+        if rack >= 0:
+            below[rack] += 1
+    for node in range(len(below)):
+        if 0 < below[node] < wanted:
+            scratch.links[num_links] = node
+            num_links += 1
+    return num_links

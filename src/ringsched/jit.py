@@ -105,7 +105,7 @@ class _Announcement(event.Listener):
         ours = event.data["dispatcher"].py_func.__module__.startswith("ringsched.")
         if ours and not self._said and sys.stderr.isatty():
             self._said = True
-            sys.stderr.write("ringsched: compiling its kernels, this once; about half a minute\n")
+            sys.stderr.write("ringsched: compiling its kernels, this once; about a minute\n")
 
     def on_end(self, event: Any) -> None:
         pass

@@ -16,9 +16,10 @@ from ringsched.analysis.workers import check_dask, rows_of
 from ringsched.errors import InputError
 from ringsched.io.scenario_file import input_files
 from ringsched.model import Scenario
-from ringsched.model.checks import integer
+from ringsched.model.checks import integer, number
 from ringsched.model.objective import MAKESPAN
 from ringsched.policies.custom import CustomPolicy
+from ringsched.policies.policy import Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,8 @@ def compare(
     seeds: int = 1,
     seed: int = 0,
     objective: str = MAKESPAN,
+    time_limit_s: float | None = None,
+    iterations: int | None = None,
     output: str | os.PathLike[str] | None = None,
     resume: bool = True,
     workers: int | None = None,
@@ -58,7 +61,11 @@ def compare(
     seeds, seed
         How many seeds, from which on; policies that draw no random numbers run once.
     objective
-        Out of `OBJECTIVES`: what bound and gap are about; the ratio stays that of makespans.
+        Out of `OBJECTIVES`: what policies that search improve, and what bound and gap are about; the
+        ratio stays that of makespans.
+    time_limit_s, iterations
+        When policies that search end; of two limits `iterations` counts where a policy has it. Every run
+        has one core.
     output
         A .csv or .parquet file for the rows.
     resume
@@ -83,7 +90,16 @@ def compare(
     file = None if output is None else row_file(Path(output))
     scenarios = list(scenarios)
     tasks = tasks_of(
-        scenarios, list(policies), list(orders), seeds=seeds, first_seed=seed, objective=objective
+        scenarios,
+        list(policies),
+        list(orders),
+        seeds=seeds,
+        first_seed=seed,
+        objective=objective,
+        limits=Limits(
+            time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
+            iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),
+        ),
     )
     if output is not None:
         _check_no_input(Path(output), scenarios)

@@ -14,7 +14,10 @@ from ringsched.errors import InputError
 from ringsched.io.files import check_writable, read_text, write_text, written_beside
 
 COLUMNS = tuple(field.name for field in fields(ComparisonRow))
-TEXTS = ("scenario", "scenario_sha256", "policy", "order", "objective", "ringsched_version", "status")
+TEXTS = (
+    *("scenario", "scenario_sha256", "policy", "order", "objective", "limit"),
+    *("ringsched_version", "status"),
+)
 NOT_OURS = "is not a table that `ringsched compare` wrote; choose another file, or replace it by --no-resume"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from typing import Any
 
 from ringsched import api
 from ringsched.analysis.code_version import code_version
@@ -16,8 +18,8 @@ from ringsched.policies.custom import CustomPolicy
 
 NOT_RUN, OK, INFEASIBLE = "not run", "ok", "infeasible"
 
-# What makes two runs the same: scenario_sha256, policy, order, objective, seed, and the code at the end.
-Key = tuple[str, str, str, str, int | None, str]
+# What makes two runs the same: scenario_sha256, policy, order, objective, limit, seed, and last the code.
+Key = tuple[str, str, str, str, str, int | None, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class ComparisonRow:
     policy: str
     order: str
     objective: str = MAKESPAN  # what bound and gap are about
+    limit: str = ""  # of a policy that searches: when it ends
     seed: int | None  # None if the policy draws no random numbers
     ringsched_version: str = field(default_factory=code_version)  # with a digest of the source
     status: str = NOT_RUN  # in the end ok or infeasible
@@ -46,7 +49,7 @@ class ComparisonRow:
     def key(self) -> Key:
         """What makes two runs the same."""
         return (
-            *(self.scenario_sha256, self.policy, self.order, self.objective),
+            *(self.scenario_sha256, self.policy, self.order, self.objective, self.limit),
             *(self.seed, self.ringsched_version),
         )
 
@@ -59,6 +62,7 @@ class Task:
     scenario: Scenario
     policy: str | CustomPolicy
     order: str | None  # None for a policy's own
+    limits: Mapping[str, Any] = field(default_factory=dict)  # of a policy that searches
 
     @property
     def key(self) -> Key:
@@ -80,6 +84,7 @@ def run_task(task: Task) -> ComparisonRow:
             order=task.order,
             seed=task.row.seed or 0,
             objective=task.row.objective,
+            **task.limits,
         )
     except Infeasible:
         planning_s = time.perf_counter() - started
@@ -93,6 +98,7 @@ def run_task(task: Task) -> ComparisonRow:
 def warm_up() -> None:
     """Compile the kernels or load them, once in every process, so that no planning time includes it."""
     api.plan(_TINY, "first-fit")
+    api.plan(_TINY, "search", objective="mean-completion", iterations=1)
 
 
 _TINY = Scenario(

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ringsched.analysis.runs import ComparisonRow, Task
 from ringsched.engine.problem import problem_of
@@ -15,6 +16,7 @@ from ringsched.model import OBJECTIVES, Scenario
 from ringsched.model.checks import choice, instance, integer
 from ringsched.policies.custom import CustomPolicy, policy_of
 from ringsched.policies.orders import order_named
+from ringsched.policies.policy import Limits, Policy
 from ringsched.policies.registry import policy_named
 
 OWN = "own"
@@ -27,6 +29,8 @@ class _Contender:
     order: str | None
     order_name: str
     seeded: bool
+    limits: dict[str, Any]
+    limit: str
 
 
 def tasks_of(
@@ -37,12 +41,13 @@ def tasks_of(
     seeds: int,
     first_seed: int,
     objective: str,
+    limits: Limits,
 ) -> list[Task]:
     """Return the runs by policy, scenario and seed, or say what is wrong with what was asked for."""
     first = integer(first_seed, "seed", minimum=0)
     seed_range = range(first, first + integer(seeds, "seeds", minimum=1))
     choice(objective, "objective", OBJECTIVES)
-    contenders = _contenders(policies, orders)
+    contenders = _contenders(policies, orders, limits)
     loaded = _loaded(scenarios)
     return [
         _task(contender, label, scenario, digest, seed, objective)
@@ -61,29 +66,54 @@ def _task(
         policy=contender.name,
         order=contender.order_name,
         objective=objective,
+        limit=contender.limit,
         seed=seed,
     )
-    return Task(row=row, scenario=scenario, policy=contender.policy, order=contender.order)
+    return Task(
+        row=row,
+        scenario=scenario,
+        policy=contender.policy,
+        order=contender.order,
+        limits=contender.limits,
+    )
 
 
-def _contenders(policies: Sequence[str | CustomPolicy], orders: Sequence[str]) -> list[_Contender]:
+def _contenders(
+    policies: Sequence[str | CustomPolicy], orders: Sequence[str], limits: Limits
+) -> list[_Contender]:
     """Return every policy under every order, each once."""
     if not policies or not orders:
         raise InputError("must name at least one", field="orders" if policies else "policies")
     contenders: dict[tuple[str, str], _Contender] = {}
     for policy in policies:
         for order in orders:
-            contender = _contender(policy, order)
+            contender = _contender(policy, order, limits)
             known = contenders.setdefault((contender.name, contender.order_name), contender)
             if known.policy is not policy and known.policy != policy:
                 raise InputError(f"has two policies named {contender.name!r}", field="policies")
     return list(contenders.values())
 
 
-def _contender(policy: str | CustomPolicy, order: str) -> _Contender:
+def _contender(policy: str | CustomPolicy, order: str, limits: Limits) -> _Contender:
     entry = policy_named(policy) if isinstance(policy, str) else policy_of(policy)
     chosen = None if order == OWN else order_named(order)
-    return _Contender(policy, entry.name, chosen, chosen or entry.order, "seed" in entry.options)
+    given, limit = _limits(entry, limits)
+    return _Contender(
+        policy, entry.name, chosen, chosen or entry.order, "seed" in entry.options, given, limit
+    )
+
+
+def _limits(policy: Policy, limits: Limits) -> tuple[dict[str, Any], str]:
+    """Return what a policy that searches is given, and how a row says it."""
+    given: dict[str, Any] = {}
+    if limits.iterations is not None and "iterations" in policy.options:
+        given["iterations"] = limits.iterations
+    elif limits.time_limit_s is not None and "time-limit" in policy.options:
+        given["time_limit_s"] = limits.time_limit_s
+    limit = ", ".join(f"{name} {value:g}" for name, value in given.items())
+    if "threads" in policy.options:  # one core a run: the others have runs of their own
+        given["threads"] = 1
+    return given, limit
 
 
 def _loaded(scenarios: Sequence[Scenario | str | os.PathLike[str]]) -> dict[str, tuple[str, Scenario]]:

@@ -49,6 +49,8 @@ OPTION_OF = {"workers": "--jobs", "scenarios": "SCENARIO"}  # where it is not th
     show_default=True,
     help=f"What bound and gap are about: {', '.join(OBJECTIVES)}.",
 )
+@click.option("--time-limit", metavar="S", type=float, help="Seconds for policies that search.")
+@click.option("--iterations", metavar="N", type=int, help="Schedules for policies that search: reproducible.")
 @click.option(
     "--metrics", metavar="A,B,...", default=",".join(PAIRED), help=f"Columns to print: {', '.join(METRICS)}."
 )
@@ -80,6 +82,8 @@ def compare_command(
     seeds: int,
     seed: int,
     objective: str,
+    time_limit: float | None,
+    iterations: int | None,
     metrics: str,
     pairs: str,
     output: Path | None,
@@ -104,6 +108,8 @@ def compare_command(
                 seeds=seeds,
                 seed=seed,
                 objective=objective,
+                time_limit_s=time_limit,
+                iterations=iterations,
                 output=output,
                 resume=resume,
                 workers=jobs,

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -287,7 +288,7 @@ def test_new_output_has_the_usual_mode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("old", [OLD_BYTES, None], ids=["over-a-file", "new"])
-@pytest.mark.parametrize(("owner", "function"), [(os, "replace"), (os, "fsync"), (Path, "write_text")])
+@pytest.mark.parametrize(("owner", "function"), [(os, "replace"), (os, "fsync"), (tempfile, "mkstemp")])
 def test_a_failing_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, function: str, old: bytes | None
 ) -> None:

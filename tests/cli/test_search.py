@@ -99,7 +99,7 @@ def test_progress_on_a_terminal(mix: Path) -> None:
 
 
 def test_options_that_cannot_be(mix: Path) -> None:
-    assert "--gap must be at least 1" in sentence(run("plan", mix, "--gap", "0.5"))
+    assert "--gap must be a number >= 1, not 0.5" in sentence(run("plan", mix, "--gap", "0.5"))
     assert "--time-limit must be" in sentence(run("plan", mix, "--time-limit", "nan"))
     refused = sentence(run("plan", mix, "--policy", "first-fit", "--iterations", "5"))
     assert "--iterations means nothing to policy 'first-fit', only to search" in refused

@@ -36,7 +36,7 @@ def solved(instance: Scenario, **options: Any) -> Candidate:
 
 @needs_compiler
 @given(tiny_scenarios(max_jobs=4, max_servers=3, max_iterations=20))
-@limits(max_examples=25)
+@limits(max_examples=15)
 def test_no_policy_is_better_and_no_bound_is_above(instance: Scenario) -> None:
     plan = ringsched.plan(instance, "exact")
     assert ringsched.verify(instance, plan).violations == ()
@@ -52,7 +52,7 @@ def test_no_policy_is_better_and_no_bound_is_above(instance: Scenario) -> None:
 
 @needs_compiler
 @given(tiny_scenarios(max_jobs=3, max_servers=2, max_iterations=12))
-@limits(max_examples=20)
+@limits(max_examples=10)
 def test_each_objective_is_best_under_its_own_plan(instance: Scenario) -> None:
     jobs = instance.jobs
     plans = {objective: solved(instance, objective=objective).run.finishes for objective in OBJECTIVES}

@@ -58,8 +58,8 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
 
 def _check_model(problem: Problem) -> None:
     model = problem.scenario.contention.model
-    if model != "paper":  # the proof rests on this: one job less never slows another
-        raise InputError(f"must be 'paper' for policy 'exact', not {model!r}", field="contention.model")
+    if model not in ("paper", "reserved"):  # the proof rests on this: one job less never slows another
+        raise InputError(f"must not be {model!r} for policy 'exact'", field="contention.model")
 
 
 def _check_size(problem: Problem, objective: str) -> None:

@@ -23,3 +23,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if AS_PYTHON and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="too much work for kernels as plain Python"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _brief_searches() -> None:
+    """As plain Python, a search that nothing limits ends after a few steps without progress."""
+    if AS_PYTHON:
+        from ringsched.search import anytime
+
+        anytime.STALE_STEPS = 5

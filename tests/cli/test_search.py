@@ -19,6 +19,8 @@ from tests.workloads import paper_mix
 
 import ringsched
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.fixture(scope="module")
 def mix(tmp_path_factory: pytest.TempPathFactory) -> Path:

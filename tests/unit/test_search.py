@@ -25,6 +25,7 @@ def searched(of: Scenario, **options: Any) -> Plan:
     return ringsched.plan(of, "search", **options)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_number_of_threads_changes_nothing(objective: str) -> None:
     plans = [
@@ -34,11 +35,13 @@ def test_the_number_of_threads_changes_nothing(objective: str) -> None:
     assert plans[0].params == {"iterations": 9001}
 
 
+@pytest.mark.compiled
 def test_the_seed_changes_the_search() -> None:
     one, other = (searched(MIX, iterations=4000, seed=seed) for seed in (0, 1))
     assert [job.start_s for job in one.jobs] != [job.start_s for job in other.jobs]
 
 
+@pytest.mark.compiled
 def test_more_iterations_are_never_worse() -> None:
     values = [searched(MIX, iterations=number).makespan_s for number in (0, 4000, 16_000)]
     assert values == sorted(values, reverse=True)
@@ -60,6 +63,7 @@ def test_it_is_valid_and_never_worse_than_simple_policies(
         assert plan.objective_s <= other.objective_s * (1 + 1e-9)
 
 
+@pytest.mark.compiled
 def test_it_stops_at_the_gap() -> None:
     plan = searched(MIX, gap=1.2, time_limit_s=60)
     assert plan.gap <= 1.2
@@ -76,6 +80,7 @@ def test_a_queue_of_running_jobs_only() -> None:
     assert searched(instance).params == {"iterations": 0}
 
 
+@pytest.mark.compiled
 def test_the_clock_stops_it() -> None:
     searched(MIX, iterations=0)  # what is compiled or loaded is not counted
     began_s = time.monotonic()
@@ -84,6 +89,7 @@ def test_the_clock_stops_it() -> None:
     assert time.monotonic() - began_s < 60  # it ends at all: a queue of this size goes on for minutes
 
 
+@pytest.mark.compiled
 def test_it_stops_when_asked() -> None:
     asked = threading.Event()
     seen: list[float] = []
@@ -99,6 +105,7 @@ def test_it_stops_when_asked() -> None:
     assert plan.makespan_s <= seen[0]
 
 
+@pytest.mark.compiled
 def test_better_plans_are_told_of_and_valid() -> None:
     told: list[Plan] = []
     plan = searched(MIX, iterations=20_000, on_better=lambda best: told.append(best()))
@@ -108,6 +115,7 @@ def test_better_plans_are_told_of_and_valid() -> None:
     assert all(ringsched.verify(MIX, better).valid for better in told)
 
 
+@pytest.mark.compiled
 def test_an_error_in_a_callback_ends_it() -> None:
     def fail(_: object) -> None:
         raise RuntimeError("no more")

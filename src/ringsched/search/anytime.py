@@ -14,7 +14,7 @@ from threading import Event
 
 import numpy as np
 
-from ringsched.engine.arrays import Arrays, arrays_of
+from ringsched.engine.arrays import Arrays, Integers, arrays_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.engine.state import State, new_state, run_of
@@ -27,6 +27,7 @@ from ringsched.search.starts import starting_habits, starting_orders
 from ringsched.search.task import Task, task_of
 
 NUM_CHAINS = 8
+STALE_STEPS = 1000  # of every chain for every job, after which it ends: a small queue is done early
 _ROUNDS_TO_EXCHANGE = 4
 _SLICE_S = 0.02  # how long a thread works before it looks at the clock again
 _LOOK_S = 0.1  # how often progress is told
@@ -83,11 +84,13 @@ class AnytimeSearch:
     _task: Task = field(init=False)
     _workers: list[_Worker] = field(init=False)
     _ended: Event = field(init=False, default_factory=Event)
-    _started_s: float = field(init=False, default_factory=time.monotonic)
+    _started_s: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._arrays = arrays_of(self.problem)
         self._task = task_of(self.problem, self._arrays, self.objective, self.target_s)
+        self._load_kernels()
+        self._started_s = time.monotonic()
         self._workers = self._best_starts()
 
     @property
@@ -128,7 +131,7 @@ class AnytimeSearch:
         chains pause.
         """
         round_steps = max(10, min(500, 100_000 // len(self._task.arrivals)))
-        most_stale = 1000 * len(self._task.arrivals)  # steps of a chain: a small queue is done early
+        most_stale = STALE_STEPS * len(self._task.arrivals)
         number, stale, value_s = 0, 0, self.value_s
         with ThreadPoolExecutor(self.num_threads) as pool:
             while not self._is_over(stop) and stale < most_stale:
@@ -171,16 +174,7 @@ class AnytimeSearch:
         while worker.allowed > 0 and not self._ended.is_set() and not self._is_over(stop, clock_only=True):
             steps = min(worker.slice, worker.allowed)
             began_s = time.monotonic()
-            descend(
-                self._arrays,
-                worker.state,
-                worker.scratch,
-                self._task,
-                worker.chain,
-                worker.cost,
-                self._cost,
-                steps,
-            )
+            self._descend(worker, steps)
             took_s = max(time.monotonic() - began_s, 1e-6)
             worker.done += steps
             worker.allowed -= steps
@@ -205,11 +199,30 @@ class AnytimeSearch:
             worst.chain.new_habit[:] = leader.chain.best_habit
             self._enter(worst)
 
+    def _load_kernels(self) -> None:
+        """Compile the kernels or load them, which is not to be taken out of anybody's time limit."""
+        habit = starting_habits(self.problem)[0]
+        worker = self._new_worker(self._task.arrivals, habit, 0, self._cost)
+        self._enter(worker)
+        self._descend(worker, 0)
+
     def _leader(self) -> _Worker:
         return min(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
 
     def _enter(self, worker: _Worker) -> None:
         enter(self._arrays, worker.state, worker.scratch, self._task, worker.chain, worker.cost, self._cost)
+
+    def _descend(self, worker: _Worker, steps: int) -> None:
+        descend(
+            self._arrays,
+            worker.state,
+            worker.scratch,
+            self._task,
+            worker.chain,
+            worker.cost,
+            self._cost,
+            steps,
+        )
 
     def _best_starts(self) -> list[_Worker]:
         """Return chains at the best of the starts, with different slopes."""
@@ -229,12 +242,14 @@ class AnytimeSearch:
         workers = []
         for number in range(NUM_CHAINS):
             order, habit = starts[ranked[number % len(starts)]]
-            chain = new_chain(self.problem.num_jobs, order, habit, f"{self.seed}/{number}")
-            state, scratch = new_state(self._arrays), new_scratch(self._arrays)
-            worker = _Worker(chain, slopes[number % len(slopes)], state, scratch)
+            worker = self._new_worker(order, habit, number, slopes[number % len(slopes)])
             self._enter(worker)
             workers.append(worker)
         return workers
+
+    def _new_worker(self, order: Integers, habit: Integers, number: int, cost: int) -> _Worker:
+        chain = new_chain(self.problem.num_jobs, order, habit, f"{self.seed}/{number}")
+        return _Worker(chain, cost, new_state(self._arrays), new_scratch(self._arrays))
 
     @property
     def _cost(self) -> int:

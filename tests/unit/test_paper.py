@@ -16,7 +16,7 @@ from ringsched.analysis.paper.claims.verdict import FAILS, HOLDS, IN_PART, UNDEC
 from ringsched.analysis.paper.experiments import EXPERIMENTS, KAPPAS, PARTS, SERVERS
 from ringsched.analysis.paper.points import OVER_HORIZON, PaperRow
 from ringsched.analysis.paper.results import Estimate, Results, mean, num_censored, ratio
-from ringsched.analysis.paper.tiny import KINDS, least_largest_load, tiny_instance
+from ringsched.analysis.paper.tiny import KINDS, least_largest_load, tiny_instance, tiny_rows
 from ringsched.policies import registry
 from ringsched.policies.policy import Settings
 from ringsched.policies.single_rule import solve_random
@@ -156,13 +156,14 @@ def test_a_run_over_the_horizon_counts_as_the_horizon() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_best_loads_of_tiny_instances(kind: str) -> None:
-    """No plan has loads below theta*, and the plan of the optimum ends no earlier without exchange."""
+def test_tiny_instances_are_solved(kind: str) -> None:
     instance = tiny_instance(kind, 0)
     optimum = ringsched.plan(instance, "exact")
     assert ringsched.verify(instance, optimum).valid
-    assert optimum.makespan_s <= ringsched.plan(instance, "sjf-bco").makespan_s
-    assert instance == tiny_instance(kind, 0)
+    assert optimum.params["proof"] == "optimal"
+    row = next(row for row in tiny_rows(0) if row.kind == kind)
+    assert row.optimum_s == optimum.makespan_s <= row.makespan_s
+    assert row.best_largest_load <= min(row.largest_load, row.optimum_s)  # theta* bounds both from below
 
 
 def test_theta_star_by_hand() -> None:

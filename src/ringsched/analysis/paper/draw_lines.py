@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ringsched.analysis.paper.drawing import LOOKS, Look, draw_line, new_figure
 from ringsched.analysis.paper.experiments import (
@@ -18,7 +19,8 @@ from ringsched.analysis.paper.experiments import (
     SLACKS,
     SMALLEST,
 )
-from ringsched.analysis.paper.results import Line, Results, mean, num_censored, ratio
+from ringsched.analysis.paper.points import PaperRow
+from ringsched.analysis.paper.results import Line, Results, feasible, mean, num_censored, ratio
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 OWN = LOOKS["sjf-bco"]
 USUAL_HORIZON_S = 1200
+FAINT: Mapping[str, Any] = {"color": "#aaaaaa", "marker": ".", "markersize": 3, "linewidth": 0.6, "zorder": 1}
 
 
 def kappa(results: Results) -> Figure:
@@ -70,7 +73,7 @@ def servers(results: Results) -> Figure:
     panels[1].sharey(panels[0])
     panels[0].set_ylabel("makespan, s")
     panels[0].plot([], [], "o", color="black", markerfacecolor="white", label="some runs over T")
-    panels[0].legend(loc="lower left", fontsize=8)
+    panels[0].legend(loc="upper right", bbox_to_anchor=(1.0, 0.95), fontsize=8)
     return figure
 
 
@@ -88,16 +91,24 @@ def _censored_line(panel: Axes, results: Results, policy: str, order: str) -> No
 def horizon(results: Results) -> Figure:
     """Draw the makespan by T, over that at T = 1200: every seed, and their mean."""
     figure, (panel,) = new_figure(1)
-    lines = [results.line("horizon", horizon_s=value) for value in HORIZONS_S]
     base = results.line("horizon", horizon_s=USUAL_HORIZON_S)
+    lines = [feasible(results.line("horizon", horizon_s=value)) for value in HORIZONS_S]
     for seed in base:
-        each = [ratio({seed: line[seed]}, {seed: base[seed]}, "makespan_s").mean for line in lines]
-        panel.plot(HORIZONS_S, [value or 1.0 for value in each], color="#bbbbbb", linewidth=0.7, zorder=1)
-    draw_line(panel, HORIZONS_S, [ratio(line, base, "makespan_s") for line in lines], OWN, zorder=3)
+        each = [
+            ratio({seed: line[seed]}, base, "makespan_s").mean if seed in line else None for line in lines
+        ]
+        panel.plot(HORIZONS_S, [math.nan if value is None else value for value in each], **FAINT)
+    whole = [(at, line) for at, line in zip(HORIZONS_S, lines, strict=True) if len(line) == len(base)]
+    found = [ratio(line, base, "makespan_s") for _, line in whole]
+    draw_line(panel, [at for at, _ in whole], found, OWN, zorder=3)
     panel.axhline(1, color="black", linewidth=0.8)
     panel.set_xlabel("T, s")
     panel.set_ylabel("makespan / that at T = 1200")
     return figure
+
+
+def _over(own: PaperRow, base: PaperRow) -> float:
+    return (own.makespan_s or math.nan) / (base.makespan_s or math.nan)
 
 
 def share(results: Results) -> Figure:

@@ -27,8 +27,8 @@ CAPTIONS = {
     "servers": "The first 10 to 20 servers of one draw, T = 1500. At hollow points some runs found no plan "
     "below T (dotted); they count as T, so the mean is at least what is drawn.",
     "lambda": "SJF-BCO at kappa = 1, T = 1200.",
-    "horizon": "SJF-BCO on the same workloads with other horizons: a grey line a seed, the mean in blue. A "
-    "run that found no plan below T counts as T.",
+    "horizon": "SJF-BCO on the same workloads with other horizons: a grey line a seed, where it found a "
+    "plan below T, and in blue the mean where all did.",
     "share": "The gradients scaled until communication takes this share of the jobs' time under list "
     "scheduling, as far as a slot of a second allows; T = 3000. Below 1 SJF-BCO ends first.",
     "tiny": "Sixty instances of four to six jobs on two to five GPUs. Policy `exact` proves the optimum; "
@@ -37,7 +37,7 @@ CAPTIONS = {
 INTRODUCTION = """\
 M. Yu, B. Ji, H. Rajan, J. Liu: *On Scheduling Ring-All-Reduce Learning Jobs in Multi-Tenant GPU Clusters
 with Communication Contention* (MobiHoc '22) gives curves without numbers and no code. This page runs its
-experiments and holds its sentences against them. Everything here, verdicts included, is computed by
+experiments and holds its sentences against them. Numbers, figures and verdicts are computed by
 
 ```sh
 {command}
@@ -49,16 +49,17 @@ policy; all intervals are 95 %, of Student, over seeds in pairs; ratios are geom
 A claim is taken apart into comparisons. One comparison holds if its whole interval is on the claimed side,
 fails if it is on the other, and is not decided otherwise. A claim **holds** if all of its comparisons do,
 **holds in part** if some do, **does not hold** if none does, and is undecided if nothing is decided.
+The reasons below the tables are written by hand, and appear only with the verdict they were written for.
 
 """
 NOT_RUN = """\
 ## Not a matter of runs
 
-- *Theorem 1* (no good approximation exists unless P = NP) cannot be measured. Its proof gives every job one
-  fixed set of workers, by which jobs exclude each other like neighbours in a graph. In the paper's model a
-  job may take any GPUs, and for unit jobs without communication the problem is one of packing bins, which
-  is NP-hard, but easily approximated. So the factor belongs to the reformulated problem with schedules
-  given as input.
+- *The theorem of section 5* (no good approximation exists unless P = NP) cannot be measured. Its proof
+  gives every job one fixed set of workers, by which jobs exclude each other like neighbours in a graph.
+  In the paper's model a job may take any GPUs, and for unit jobs without communication the problem is one
+  of packing bins, which is NP-hard, but easily approximated. So the factor belongs to the reformulated
+  problem with schedules given as input.
 - *"lambda plays a similar role as kappa"* and what each of them balances are interpretations; the figures
   above show what each does.
 - Where the paper gives no value (degradation, bandwidths, gradients, how "within 15 %" is reached) the

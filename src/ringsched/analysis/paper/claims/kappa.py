@@ -148,7 +148,7 @@ KAPPA_QUESTIONS = (
         findings=_smaller_span,
         why={
             FAILS: "The span and the contention still grow. Only the two jobs of 32 GPUs change sides: "
-            "they spread more, but no longer wait at the end of the queue for whole servers.",
+            "they spread more, but no longer wait at the end of the queue for the servers that LBSGF chose.",
         },
     ),
 )

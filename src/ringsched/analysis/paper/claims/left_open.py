@@ -124,11 +124,11 @@ OPEN_QUESTIONS = (
         findings=_ties,
         why={
             FAILS: "The pseudo-code alone is list scheduling; only ties of load can make it "
-            "fragment-aware, and after the first jobs loads are hardly ever equal. What helps SJF-BCO is "
-            "LBSGF.",
+            "fragment-aware, and after the first jobs loads are seldom equal across servers. What helps "
+            "SJF-BCO is LBSGF.",
             IN_PART: "The pseudo-code alone is list scheduling; only ties of load can make it "
-            "fragment-aware, and after the first jobs loads are hardly ever equal. What helps SJF-BCO is "
-            "LBSGF.",
+            "fragment-aware, and after the first jobs loads are seldom equal across servers. What helps "
+            "SJF-BCO is LBSGF.",
         },
     ),
     Question(

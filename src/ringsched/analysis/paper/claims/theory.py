@@ -63,7 +63,7 @@ def _theta_near_best(results: Results) -> list[Finding]:
 
 
 def _allowed(row: TinyRow) -> float:
-    """Return φ u / l times θ*, what lemma 3 allows."""
+    """Return φ u / l times θ*, what the third lemma allows."""
     return row.claimed_ratio / row.largest_job * row.best_largest_load * SLACK
 
 
@@ -88,33 +88,33 @@ def _trials(results: Results) -> list[Finding]:
 
 THEORY_QUESTIONS = (
     Question(
-        name="lemma 1",
-        where="6, Lemma 1",
+        name="first lemma",
+        where="6",
         sentence="The maximum execution time W_max equals the theta that Algorithm 1 returns.",
         figure="tiny",
         needs=("policies", "tiny"),
         findings=_load_is_theta,
         why={
-            IN_PART: "W_max is never above theta, and that is all the later proofs need. It is hardly ever "
-            "equal: the bisection stops at the first theta that brings no shorter makespan, often the very "
-            "first.",
+            IN_PART: "W_max is never above theta, which the second lemma needs. The third needs them "
+            "equal, and they hardly ever are: the bisection keeps the last theta that shortened the "
+            "makespan, often the first it tried, T / 2.",
         },
     ),
     Question(
-        name="lemma 2",
-        where="6, Lemma 2",
+        name="second lemma",
+        where="6",
         sentence="The makespan is at most n_g W_max.",
         figure="tiny",
         needs=("policies", "tiny"),
         findings=_makespan_within_load,
         why={
-            HOLDS: "In every plan tried. The proof takes loads for real durations, though; with estimates "
-            "below these the bound has no such ground.",
+            HOLDS: "In every plan tried, and by far. The proof takes charges for durations, though; under "
+            "contention jobs run longer than they are charged.",
         },
     ),
     Question(
-        name="lemma 3",
-        where="6, Lemma 3",
+        name="third lemma",
+        where="6",
         sentence="theta is at most phi u / l times theta*, the smallest limit any assignment needs.",
         figure="tiny",
         needs=("tiny",),
@@ -122,28 +122,27 @@ THEORY_QUESTIONS = (
         why={
             FAILS: "Step (b) of the proof takes the least loaded GPUs job by job for the best assignment. "
             "One server, two GPUs, jobs of 10, 10 and 20 slots: theta* = 20, and the algorithm needs 30. "
-            "Nor is the theta returned tight (lemma 1).",
+            "Nor is the theta returned tight (first lemma).",
             IN_PART: "Step (b) of the proof takes the least loaded GPUs job by job for the best "
             "assignment. One server, two GPUs, jobs of 10, 10 and 20 slots: theta* = 20, and the algorithm "
             "needs 30. Where phi is large, the bound is so loose that it holds all the same.",
         },
     ),
     Question(
-        name="theorem 2, the ratio",
-        where="6, Theorem 2",
+        name="theorem on the ratio",
+        where="6",
         sentence="SJF-BCO is n_g phi u / l approximate (here against the proved optimum).",
         figure="tiny",
         needs=("policies", "tiny"),
         findings=_ratio,
         why={
-            IN_PART: "It fails where the promise is sharp, with jobs of one GPU, and holds where it says "
-            "little: on the paper's own workload no schedule anyone would write is as bad as what is "
-            "promised.",
+            IN_PART: "It fails where the promise is sharp, with jobs of one GPU, and holds where it "
+            "promises little.",
         },
     ),
     Question(
-        name="theorem 3, the running time",
-        where="6, Theorem 3",
+        name="theorem on the running time",
+        where="6",
         sentence="SJF-BCO makes n_g log T trials, so its running time is O(n_g |J| N log N log T).",
         figure="tiny",
         needs=("policies",),

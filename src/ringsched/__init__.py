@@ -39,6 +39,8 @@ from ringsched.verify import Verdict, Violation, verify
 if TYPE_CHECKING:
     from ringsched.analysis.compare import Comparison, compare
     from ringsched.analysis.metrics import Metrics, metrics_of
+    from ringsched.analysis.paper.claims import Claim
+    from ringsched.analysis.paper.reproduce import Reproduction, reproduce_paper
     from ringsched.analysis.runs import ComparisonRow
     from ringsched.analysis.summary import Paired, PolicySummary
     from ringsched.generate import (
@@ -59,6 +61,9 @@ _LATER = {
     "compare": "ringsched.analysis.compare",
     "Metrics": "ringsched.analysis.metrics",
     "metrics_of": "ringsched.analysis.metrics",
+    "Claim": "ringsched.analysis.paper.claims",
+    "Reproduction": "ringsched.analysis.paper.reproduce",
+    "reproduce_paper": "ringsched.analysis.paper.reproduce",
     "ComparisonRow": "ringsched.analysis.runs",
     "Paired": "ringsched.analysis.summary",
     "PolicySummary": "ringsched.analysis.summary",
@@ -83,6 +88,7 @@ __all__ = [
     "ORDERS",
     "Bound",
     "Certificate",
+    "Claim",
     "Cluster",
     "ClusterView",
     "Comparison",
@@ -106,6 +112,7 @@ __all__ = [
     "PolicySummary",
     "Progress",
     "Rack",
+    "Reproduction",
     "RingRun",
     "RingschedError",
     "Scenario",
@@ -134,6 +141,7 @@ __all__ = [
     "plan",
     "plan_to_json",
     "replay",
+    "reproduce_paper",
     "save_plan",
     "save_scenario",
     "scenario_from_dict",

@@ -6,10 +6,10 @@ joblib and Dask are imported where they are used, so that nobody waits for them 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pickle import PicklingError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ringsched.analysis.runs import ComparisonRow, Task, run_task, warm_up
 from ringsched.errors import InputError, RingschedError
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SMALL_WORK = 3_000_000
 CONNECT_S = 10
 
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
 
 def rows_of(tasks: Sequence[Task], *, workers: int | None, dask: str | None) -> Iterator[ComparisonRow]:
     """Return an iterator over the rows as they come; `workers` None for as many as pay off.
@@ -33,7 +36,7 @@ def rows_of(tasks: Sequence[Task], *, workers: int | None, dask: str | None) -> 
     if dask is not None:
         return _on_dask(tasks, _connected(dask))
     num_workers = min(len(tasks), _useful_workers(tasks) if workers is None else workers)
-    return map(run_task, tasks) if num_workers <= 1 else _on_cores(tasks, num_workers)
+    return map(run_task, tasks) if num_workers <= 1 else on_cores(run_task, tasks, num_workers)
 
 
 def check_dask() -> None:
@@ -54,14 +57,17 @@ def _useful_workers(tasks: Sequence[Task]) -> int:
     return int(joblib.cpu_count())
 
 
-def _on_cores(tasks: Sequence[Task], num_workers: int) -> Iterator[ComparisonRow]:
+def on_cores(
+    function: Callable[[_Item], _Result], items: Sequence[_Item], num_workers: int
+) -> Iterator[_Result]:
+    """Yield what `function` makes of every item, as it comes, by so many processes."""
     from concurrent.futures.process import BrokenProcessPool
 
     warm_up()  # the workers load what is compiled here, instead of each compiling the same
     try:
         with _interrupts_held_back():
-            rows = _started(tasks, num_workers)
-        yield from rows
+            results = _started(function, items, num_workers)
+        yield from results
     except BrokenProcessPool:
         raise RingschedError(
             "a worker process was killed, perhaps for want of memory; try fewer workers"
@@ -74,13 +80,15 @@ def _on_cores(tasks: Sequence[Task], num_workers: int) -> Iterator[ComparisonRow
         ) from error
 
 
-def _started(tasks: Sequence[Task], num_workers: int) -> Iterator[ComparisonRow]:
+def _started(
+    function: Callable[[_Item], _Result], items: Sequence[_Item], num_workers: int
+) -> Iterator[_Result]:
     from joblib import Parallel, delayed, parallel_config
 
     with parallel_config(backend="loky", n_jobs=num_workers, inner_max_num_threads=1):
         parallel = Parallel(return_as="generator_unordered", batch_size="auto")
-    rows: Iterator[ComparisonRow] = parallel(delayed(run_task)(task) for task in tasks)
-    return rows
+    results: Iterator[_Result] = parallel(delayed(function)(item) for item in items)
+    return results
 
 
 @contextmanager

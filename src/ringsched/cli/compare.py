@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 import click
 
 from ringsched.analysis.compare import compare
 from ringsched.analysis.summary import METRICS, PAIRED
 from ringsched.cli.comparison import comparison_to_json, print_comparison
-from ringsched.cli.progress import SILENT_S
+from ringsched.cli.row_progress import RowProgress
 from ringsched.errors import InputError
 from ringsched.model import OBJECTIVES
 from ringsched.model.checks import choice
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 OPTION_OF = {"workers": "--jobs", "scenarios": "SCENARIO"}  # where it is not the field's own name
 
@@ -100,7 +93,7 @@ def compare_command(
     shown = [choice(name, "--metrics", METRICS) for name in _names(metrics)]
     paired = [choice(name, "--pairs", PAIRED) for name in _names(pairs)]
     try:
-        with RowProgress() as progress:
+        with RowProgress("comparing") as progress:
             result = compare(
                 scenario_files,
                 _names(policies),
@@ -122,42 +115,6 @@ def compare_command(
         click.echo(comparison_to_json(result))
     else:
         print_comparison(result, shown, paired, len(scenario_files), output)
-
-
-class RowProgress:
-    """A bar on a terminal, once the work takes longer than two seconds."""
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-        self._bar: Progress | None = None
-
-    def on_row(self, done: int, total: int) -> None:
-        """Show how many rows are done."""
-        if self._bar is None:
-            if time.monotonic() - self._started < SILENT_S or not sys.stderr.isatty():
-                return
-            self._bar = _bar()
-        self._bar.update(self._bar.task_ids[0], completed=done, total=total)
-
-    def __enter__(self) -> RowProgress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-
-def _bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("comparing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task("comparing")
-    bar.start()
-    return bar
 
 
 def _names(listed: str) -> list[str]:

@@ -94,7 +94,10 @@ def _pays(results: Results, policy: str, order: str, name: str) -> list[Finding]
     ahead = [below(estimate, 1.0) for estimate in found]
     start = next((share for at, share in enumerate(SHARES) if all(ahead[at:])), None)
     since = "at no share" if start is None else f"from a share of {start:g} on"
-    words = [f"{share:g}: {in_words(estimate)}" for share, estimate in zip(SHARES, found, strict=True)]
+    words = [
+        f"{share:g}: {in_words(estimate)}, {estimate.count} pairs"
+        for share, estimate in zip(SHARES, found, strict=True)
+    ]
     words[0] = f"ahead of {name} {since}; {words[0]}"
     return [Finding(each, said) for each, said in zip(ahead, words, strict=True)]
 

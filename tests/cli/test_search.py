@@ -68,6 +68,16 @@ def test_ctrl_c_gives_the_best_plan_so_far(mix: Path, searching: tuple[subproces
     assert run("verify", mix, output).exit_code == 0
 
 
+def test_two_signals_at_once_are_one_press(searching: tuple[subprocess.Popen[str], Path]) -> None:
+    """`timeout` signals the process and its group."""
+    process, _ = searching
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)  # signals that are pending together would be one
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_killed_in_mid_search_the_last_plan_is_whole(
     mix: Path, searching: tuple[subprocess.Popen[str], Path], number: int

@@ -140,6 +140,12 @@ def test_weights_decide_who_goes_first() -> None:
     assert [p.start_s for p in searched(instance, objective="weighted-completion").jobs] == [30, 0]
 
 
+def test_a_weight_beside_which_another_vanishes() -> None:
+    instance = scenario(cluster(1), job("light", weight=1e-20), job("heavy", weight=1e308))
+    plan = searched(instance, objective="weighted-completion")
+    assert [planned.start_s for planned in plan.jobs] == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [

@@ -7,16 +7,19 @@ and the program goes on. Here a lost one is raised again a moment later.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 AGAIN_S = 0.02
+TWICE_S = 0.5  # signals closer than this are one press: `timeout` and others signal the child and its group
 WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 _received: list[int] = []
@@ -52,20 +55,20 @@ def wishes(*, hold: bool) -> Iterator[Callable[[], bool]]:
 
     For a search, which can end at any time with what it has. Without `hold` nothing is held back.
     """
-    pressed = False
+    pressed_s = math.inf
 
     def remember(number: int, frame: FrameType | None) -> None:
-        nonlocal pressed
-        if pressed:
+        nonlocal pressed_s
+        if time.monotonic() - pressed_s >= TWICE_S:
             _interrupt(number, frame)
-        pressed = True
+        pressed_s = min(pressed_s, time.monotonic())
 
     if not hold or signal.getsignal(signal.SIGINT) is not _interrupt:
         yield lambda: False
         return
     signal.signal(signal.SIGINT, remember)
     try:
-        yield lambda: pressed
+        yield lambda: pressed_s < math.inf
     finally:
         signal.signal(signal.SIGINT, _interrupt)
 

@@ -66,8 +66,8 @@ def plan_command(
     """Decide which GPUs each job gets and when it starts.
 
     Prints the plan with its makespan and mean completion, a lower bound on the objective that no plan can
-    beat, and the gap between them. Ctrl-C ends a search early, with the best plan so far; with -o, that
-    plan is on disk all the while.
+    beat, and the gap between them. Ctrl-C ends a search early, with the best plan so far; with -o,
+    better plans are written as they come, at most one a second.
     """
     if output is not None:
         if output == Path("-"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ringsched.policies.policy import Progress
 
 SILENT_S = 2.0
-WRITE_S = 1.0  # the best plan so far is on disk at most so much later
+WRITE_S = 1.0  # better plans are written no more often than this
 
 
 class WatchedPlanning:
@@ -29,7 +30,8 @@ class WatchedPlanning:
 
     def __init__(self, output: Path | None) -> None:
         self._output = output
-        self._started = self._written = time.monotonic()
+        self._started = time.monotonic()
+        self._written = -math.inf
         self._num_trials = 0
         self._status: Status | None = None
 

@@ -27,24 +27,25 @@ def solve_search(problem: Problem, settings: Settings) -> Candidate:
     if settings.order != ANY_ORDER:
         raise InputError("means nothing to policy 'search', which looks for the best one", field="order")
     simple = min(_simple_runs(problem, settings), key=lambda run: _value_s(problem, settings, run))
-    if not problem.queued:
+    bound_s = lower_bounds(problem, settings.objective)[0].value_s
+    good_enough = _value_s(problem, settings, simple) <= bound_s * settings.limits.gap
+    if good_enough or not problem.queued:
         return Candidate(simple, {"iterations": 0})
-    return _improved(problem, settings, simple)
+    return _improved(problem, settings, simple, bound_s)
 
 
-def _improved(problem: Problem, settings: Settings, simple: Run) -> Candidate:
+def _improved(problem: Problem, settings: Settings, simple: Run, bound_s: float) -> Candidate:
     from ringsched.search.anytime import AnytimeSearch, Stop
     from ringsched.search.anytime import Progress as Count
 
     limits = settings.limits
-    bound_s = lower_bounds(problem, settings.objective)[0].value_s
     simple_s = _value_s(problem, settings, simple)
     search = AnytimeSearch(
         problem,
         settings.objective,
         target_s=lower_bounds(problem, MAKESPAN)[0].value_s,
         seed=settings.seed,
-        num_threads=limits.threads or len(os.sched_getaffinity(0)),
+        num_threads=limits.threads or _num_cores(),
     )
 
     def best() -> Candidate:
@@ -57,16 +58,22 @@ def _improved(problem: Problem, settings: Settings, simple: Run) -> Candidate:
             Progress(value_s=value_s, bound_s=bound_s, iterations=count.iterations, elapsed_s=count.elapsed_s)
         )
 
-    if simple_s > bound_s * limits.gap:
-        clocked = limits.time_limit_s is None and limits.iterations is None
-        stop = Stop(
-            time_limit_s=TIME_LIMIT_S if clocked else limits.time_limit_s,
-            iterations=limits.iterations,
-            value_s=bound_s * limits.gap,
-            asked=limits.should_stop,
-        )
-        search.run(stop, on_progress, lambda: settings.on_better(best))
+    clocked = limits.time_limit_s is None and limits.iterations is None
+    stop = Stop(
+        time_limit_s=TIME_LIMIT_S if clocked else limits.time_limit_s,
+        iterations=limits.iterations,
+        value_s=bound_s * limits.gap,
+        asked=limits.should_stop,
+    )
+    search.run(stop, on_progress, lambda: settings.on_better(best))
     return best()
+
+
+def _num_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _simple_runs(problem: Problem, settings: Settings) -> Iterator[Run]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ringsched.engine.arrays import Integers
@@ -21,7 +23,10 @@ def starting_orders(problem: Problem, objective: str, weight: list[float]) -> li
         keys = [[-best * g**width for best, g in _sizes(problem)] for width in _WIDTHS]
     else:
         keys = [
-            [best**length * g**width / w for (best, g), w in zip(_sizes(problem), weight, strict=True)]
+            [
+                best**length * g**width / w if w > 0 else math.inf  # a weight beside which others vanish
+                for (best, g), w in zip(_sizes(problem), weight, strict=True)
+            ]
             for length, width in _AREAS
         ]
     return [_sorted(problem, key) for key in keys]

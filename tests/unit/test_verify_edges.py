@@ -155,3 +155,16 @@ def test_a_bound_counts_a_rack_as_no_faster_than_its_servers() -> None:
     plan = ringsched.plan(problem)
     assert plan.lower_bound_s == pytest.approx(2.0)
     assert ringsched.verify(problem, plan).violations == ()
+
+
+@pytest.mark.parametrize("objective", ["mean-completion", "weighted-completion"])
+def test_submit_times_in_unix_seconds(objective: str) -> None:
+    """Bounds on means are then differences of numbers near 1.7e9, and lose their last digits."""
+    submits = [1_700_000_000.0 + 7.0 * at for at in range(12)]
+    jobs = [
+        job(f"j{at}", gpus=1 + at % 3, iterations=100 + 37 * at, submit_s=submit_s, weight=1.0 + at % 5)
+        for at, submit_s in enumerate(submits)
+    ]
+    problem = scenario(cluster(2, 2), *jobs)
+    plan = ringsched.plan(problem, "longest-first", objective=objective)
+    assert ringsched.verify(problem, plan).violations == ()

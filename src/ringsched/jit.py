@@ -1,7 +1,8 @@
 """How kernels are compiled: without the GIL, once, into a cache of our own.
 
 numba's cache looks only at the file of the function it compiles, not at the kernels that function
-calls. Ours is keyed by the text of all kernel files, so that no stale machine code is ever run.
+calls. Ours is keyed by the text of all kernel files it may call, room by room, so that no stale machine
+code is ever run.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,7 +30,15 @@ _njit: Any = njit
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).parent
-_ROOMS = ("engine", "contention", "placement", "search")
+# The rooms with kernels, and the rooms whose kernels and types they use.
+_CORE = ("contention", "engine")
+_ROOMS = {
+    "contention": _CORE,
+    "engine": _CORE,
+    "placement": (*_CORE, "placement"),
+    "search": (*_CORE, "placement", "search"),
+    "online": (*_CORE, "placement", "online"),
+}
 _OURS = re.compile("kernels-[0-9a-f]{16}")
 _LOCK = threading.Lock()
 
@@ -41,20 +51,23 @@ def kernel(function: _Function) -> _Function:
     Kernels allocate nothing, so they do without reference counts; counting those of the arrays in our
     named tuples at every call took three quarters of the time.
     """
-    keep = _CACHE_FOLDER is not None
     with _LOCK:  # modules may be imported by several threads, and the setting is one for all
-        theirs, config.CACHE_DIR = config.CACHE_DIR, _CACHE_FOLDER or config.CACHE_DIR
+        folder = _cache_folder(function.__module__.split(".")[1])
+        theirs, config.CACHE_DIR = config.CACHE_DIR, folder or config.CACHE_DIR
         try:
-            compiled: _Function = _njit(function, cache=keep, nogil=True, error_model="numpy", _nrt=False)
+            compiled: _Function = _njit(
+                function, cache=folder is not None, nogil=True, error_model="numpy", _nrt=False
+            )
         finally:
             config.CACHE_DIR = theirs
     return compiled
 
 
-def _cache_folder() -> str | None:
+@cache
+def _cache_folder(room: str) -> str | None:
     """Return where compiled kernels are kept; None if there is no place, then they are compiled anew."""
     digest = hashlib.sha256()
-    for path in (Path(__file__), _PACKAGE / "model" / "checks.py", *_kernel_files()):
+    for path in (Path(__file__), _PACKAGE / "model" / "checks.py", *_kernel_files(room)):
         digest.update(path.read_bytes())
     for base in (config.CACHE_DIR, _user_cache()):
         if base and _is_writable(Path(base)):
@@ -76,8 +89,8 @@ def _prune(used: Path) -> None:
         pass  # a cache that is not tidy is no reason to stop
 
 
-def _kernel_files() -> list[Path]:
-    return [path for room in _ROOMS for path in sorted((_PACKAGE / room).rglob("*.py"))]
+def _kernel_files(room: str) -> list[Path]:
+    return [path for used in _ROOMS[room] for path in sorted((_PACKAGE / used).rglob("*.py"))]
 
 
 def _user_cache() -> Path | None:
@@ -111,5 +124,4 @@ class _Announcement(event.Listener):
         pass
 
 
-_CACHE_FOLDER = _cache_folder()
 event.register("numba:compile", _Announcement())  # type: ignore[no-untyped-call]

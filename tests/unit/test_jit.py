@@ -25,13 +25,17 @@ def test_threads_that_import_kernels_leave_the_setting_of_numba_alone(
             both_inside.wait(timeout=0.3)
         except BrokenBarrierError:
             return function  # the other one waits outside, as it should
-        time.sleep(0.1 if function == "second" else 0)
+        time.sleep(0.1 if function is second else 0)
         return function
 
+    def first() -> None: ...
+
+    def second() -> None: ...
+
     monkeypatch.setattr(jit, "_njit", slow)
-    monkeypatch.setattr(jit, "_CACHE_FOLDER", str(tmp_path))
+    monkeypatch.setattr(jit, "_cache_folder", lambda _room: str(tmp_path))
     before = jit.config.CACHE_DIR
-    threads = [Thread(target=jit.kernel, args=(name,)) for name in ("first", "second")]
+    threads = [Thread(target=jit.kernel, args=(function,)) for function in (first, second)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -64,3 +68,22 @@ def test_a_cache_that_cannot_be_tidied_stops_nobody(tmp_path: Path) -> None:
     jit._prune(tmp_path / "absent" / f"kernels-{'0' * 16}")
     (tmp_path / f"kernels-{'3' * 16}").symlink_to(tmp_path / "nowhere")
     jit._prune(tmp_path / f"kernels-{'0' * 16}")
+
+
+def test_a_room_is_compiled_anew_only_for_what_its_kernels_may_call(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("model", *jit._ROOMS):
+        (tmp_path / name).mkdir()
+    (tmp_path / "model" / "checks.py").write_text("")
+    monkeypatch.setattr(jit, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(jit.config, "CACHE_DIR", str(tmp_path))
+
+    def folders() -> dict[str, str | None]:
+        return {room: jit._cache_folder.__wrapped__(room) for room in jit._ROOMS}
+
+    before = folders()
+    (tmp_path / "placement" / "rule.py").write_text("changed")
+    after = folders()
+    changed = {room for room in jit._ROOMS if before[room] != after[room]}
+    assert changed == {"placement", "search", "online"}

@@ -12,6 +12,7 @@ from ringsched.engine.state import (
     IDLE,
     LOAD_VERSION,
     NOT_STARTED,
+    NUM_CONTENDED,
     NUM_IDLE,
     NUM_RUNNING,
     NUM_TOUCHED,
@@ -220,6 +221,7 @@ def _leave(arrays: Arrays, state: State, entry: int) -> None:
 @kernel
 def _resize(arrays: Arrays, state: State, link: int, num_jobs: int) -> None:
     """Set the number of jobs on a link; all of them are touched."""
+    state.counts[NUM_CONTENDED] += int(num_jobs > 1) - int(state.num_on_link[link] > 1)
     state.num_on_link[link] = num_jobs
     state.shared_gbps[link] = arrays.uplink_gbps[link] / arrays.factor[num_jobs]
     first = arrays.link_first[link]

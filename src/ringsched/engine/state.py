@@ -23,6 +23,8 @@ NUM_RUNNING = 1
 NUM_TOUCHED = 2
 STAMP = 3
 LOAD_VERSION = 4
+NUM_CONTENDED = 5  # links that two or more jobs cross
+_NUM_COUNTS = 6
 
 
 class State(NamedTuple):
@@ -71,7 +73,7 @@ def new_state(arrays: Arrays) -> State:
     num_entries = len(arrays.entry_job)
     return State(
         now=np.zeros(1),
-        counts=_integers(5),
+        counts=_integers(_NUM_COUNTS),
         holder=_integers(num_gpus),
         num_idle=_integers(num_servers),
         idle_share=np.zeros(num_servers),

@@ -19,19 +19,7 @@ from ringsched.placement.trial import DONE, FIXED, Queue, run_trial
 
 
 class Runner:
-    """Runs a queue in one order again and again, with other rules and limits.
-
-    Parameters
-    ----------
-    priority
-        A sort key for each job; ties go to the lower index.
-    slack
-        Replaces every job's λ_j if given.
-    seed
-        Of the random numbers, if the rule draws any; every trial draws the same.
-    release, gpus
-        For the rule FIXED: when each job starts, and where.
-    """
+    """Runs a queue in one order again and again, with other rules and limits; see `queue_of`."""
 
     def __init__(
         self,
@@ -46,18 +34,8 @@ class Runner:
         self._arrays = arrays_of(problem)
         self._state = new_state(self._arrays)
         self._scratch = new_scratch(self._arrays)
-        slacks = [job.server_slack if slack is None else slack for job in problem.scenario.jobs]
-        self._queue = Queue(
-            **_order(problem, priority, problem.release if release is None else release),
-            charge=np.array(charges(problem), dtype=np.int64),
-            # In Python, where a slack beyond all servers is infinite without a warning.
-            needed=np.array(
-                [factor * size - 1e-9 for factor, size in zip(slacks, problem.gpus, strict=True)],
-                dtype=np.float64,
-            ),
-            running=np.array(list(problem.running), dtype=np.int64),
-            planned=_planned(self._arrays, problem.running | dict(gpus or {})),
-            uniforms=_uniforms(0 if seed is None else sum(problem.gpus), seed or 0),
+        self._queue = queue_of(
+            problem, self._arrays, priority, slack=slack, seed=seed, release=release, gpus=gpus
         )
 
     def run(
@@ -74,6 +52,44 @@ class Runner:
     def last(self) -> Run:
         """Return the last trial, if it came to its end."""
         return run_of(self._arrays, self._state)
+
+
+def queue_of(
+    problem: Problem,
+    arrays: Arrays,
+    priority: Sequence[float],
+    *,
+    slack: float | None = None,
+    seed: int | None = None,
+    release: Sequence[float] | None = None,
+    gpus: Mapping[int, Sequence[int]] | None = None,
+) -> Queue:
+    """Return the queue of a problem.
+
+    Parameters
+    ----------
+    priority
+        A sort key for each job; ties go to the lower index.
+    slack
+        Replaces every job's λ_j if given.
+    seed
+        Of the random numbers, if the rule draws any; every trial draws the same.
+    release, gpus
+        For the rule FIXED: when each job starts, and where.
+    """
+    slacks = [job.server_slack if slack is None else slack for job in problem.scenario.jobs]
+    return Queue(
+        **_order(problem, priority, problem.release if release is None else release),
+        charge=np.array(charges(problem), dtype=np.int64),
+        # In Python, where a slack beyond all servers is infinite without a warning.
+        needed=np.array(
+            [factor * size - 1e-9 for factor, size in zip(slacks, problem.gpus, strict=True)],
+            dtype=np.float64,
+        ),
+        running=np.array(list(problem.running), dtype=np.int64),
+        planned=_planned(arrays, problem.running | dict(gpus or {})),
+        uniforms=_uniforms(0 if seed is None else sum(problem.gpus), seed or 0),
+    )
 
 
 def replay(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[int]]) -> Run:

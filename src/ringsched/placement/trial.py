@@ -18,6 +18,7 @@ from ringsched.placement.free_links import free_links
 from ringsched.placement.least_busy_servers import least_busy_servers
 from ringsched.placement.least_loaded import least_loaded
 from ringsched.placement.least_workload import least_workload
+from ringsched.placement.quiet_links import one_server, quiet_links
 from ringsched.placement.random_fit import random_fit
 from ringsched.placement.scratch import Scratch
 
@@ -31,6 +32,7 @@ FIXED = 5
 LEAST_WORKLOAD = 10  # of jobs of up to κ GPUs by GPU, of larger ones by server
 FREE_LINKS = 11  # κ is the most jobs on a link
 ADAPTIVE_OVERLAP = 12
+QUIET_LINKS = 13  # best fit over the links that the fewest jobs use
 
 ANY_NUMBER = 2**31  # of jobs on a link
 
@@ -89,7 +91,7 @@ def run_trial(
         while num_waiting > 0:
             job = queue.job_at[queue.waiting[0]]
             limit = theta - queue.charge[job]
-            if not _place(arrays, state, scratch, queue, rule, job, limit, kappa):
+            if not place(arrays, state, scratch, queue, rule, job, limit, kappa):
                 break
             start(arrays, state, job, queue.charge[job])
             num_waiting -= 1
@@ -106,7 +108,7 @@ def run_trial(
 
 
 @kernel
-def _place(
+def place(
     arrays: Arrays,
     state: State,
     scratch: Scratch,
@@ -116,6 +118,7 @@ def _place(
     limit: int,
     kappa: int,
 ) -> bool:
+    """Choose GPUs for the job by a rule; False if it has to wait."""
     if state.counts[NUM_IDLE] < arrays.gpus[job]:
         return False
     if rule == KAPPA:
@@ -136,6 +139,8 @@ def _place(
         return free_links(arrays, state, scratch, job, kappa)
     if rule == ADAPTIVE_OVERLAP:
         return adaptive_overlap(arrays, state, scratch, job)
+    if rule == QUIET_LINKS:
+        return one_server(arrays, state, job) or quiet_links(arrays, state, scratch, job, ANY_NUMBER)
     return fixed(arrays, state, job, queue.planned)
 
 

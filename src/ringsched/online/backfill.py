@@ -1,0 +1,72 @@
+"""EASY backfilling under contention: whoever steps past the head must not move its start.
+
+The head is promised its start in a forward simulation of the running jobs. A candidate that slows nobody
+down, being on one server or alone on its links, needs only the usual test of GPUs and time; any
+other is let in if the same simulation, with it, starts the head no later.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ringsched.engine.arrays import Arrays
+from ringsched.engine.clock import SLACK
+from ringsched.engine.kernels import settle, start
+from ringsched.engine.outlook import time_for
+from ringsched.engine.state import NOT_STARTED, NUM_IDLE
+from ringsched.jit import kernel
+from ringsched.online.ahead import look_ahead, start_ahead
+from ringsched.online.course import EXTRA, LAST_PROMISED, PROMISED, Course, Stage
+from ringsched.online.waiting import NOBODY
+from ringsched.placement.alone import alone
+from ringsched.placement.trial import FIXED, FREE_LINKS
+
+
+@kernel
+def promise(stage: Stage, head: int, earliest: float) -> None:
+    """Promise the head its start in a forward simulation, or `earliest` if that is later."""
+    course = stage.course
+    look_ahead(stage)
+    time = max(earliest, start_ahead(stage, head, math.inf))
+    last = course.counts[LAST_PROMISED]
+    if last != head and last != NOBODY and stage.state.heap_place[last] == NOT_STARTED:
+        course.promised[last] = math.inf  # somebody came who goes before it
+    if course.counts[PROMISED] != head:
+        course.promised[head] = time
+    course.counts[LAST_PROMISED] = head
+    course.counts[PROMISED] = head
+    course.promise[0] = time
+    course.counts[EXTRA] = stage.ghost.counts[NUM_IDLE] - stage.arrays.gpus[head]
+
+
+@kernel
+def latest_start(arrays: Arrays, course: Course) -> float:
+    """Return the end of the instant at which the promise is kept."""
+    time = course.promise[0]
+    return time if arrays.slotted or time == math.inf else time + SLACK * max(1.0, time)
+
+
+@kernel
+def admits(stage: Stage, head: int, job: int) -> bool:
+    """Whether the job may start on the chosen GPUs, past the head; if so, what is left over is set."""
+    believed, state, ghost, course = stage.believed, stage.state, stage.ghost, stage.course
+    gpus, latest = believed.gpus[job], latest_start(believed, course)
+    tau, shares_links = alone(believed, state, stage.scratch, job)
+    in_time = state.now[0] + time_for(believed, float(believed.iterations[job]), tau) <= latest
+    if not in_time and gpus > course.counts[EXTRA]:
+        return False
+    # Where any GPUs will do for the head, they need only be counted.
+    counts_only = stage.rule != FREE_LINKS and stage.rule != FIXED
+    if not shares_links and (in_time or counts_only):
+        course.counts[EXTRA] -= 0 if in_time else gpus
+        return True
+    look_ahead(stage)
+    for at in range(gpus):
+        ghost.chosen[at] = state.chosen[at]
+    ghost.heap_place[job] = NOT_STARTED  # it may have started in an earlier forward simulation
+    start(believed, ghost, job, stage.queue.charge[job])
+    settle(believed, ghost)
+    if start_ahead(stage, head, latest) > latest:
+        return False
+    course.counts[EXTRA] = ghost.counts[NUM_IDLE] - believed.gpus[head]
+    return True

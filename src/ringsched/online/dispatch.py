@@ -1,0 +1,122 @@
+"""Dispatching: at every event the queue is looked at in order, and whoever finds a place starts."""
+
+from __future__ import annotations
+
+import math
+
+from ringsched.engine.arrays import Arrays
+from ringsched.engine.kernels import advance, next_completion, settle, start
+from ringsched.engine.state import NUM_IDLE, State, reset
+from ringsched.jit import kernel
+from ringsched.online.backfill import admits, latest_start, promise
+from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, record
+from ringsched.online.waiting import NOBODY, head, join, leave, next_candidate
+from ringsched.placement.charges import MAX_LOAD
+from ringsched.placement.fixed import fixed
+from ringsched.placement.scratch import Scratch
+from ringsched.placement.trial import Queue, place
+
+# How a stretch of events ends.
+MORE = 0
+DONE = 1
+STUCK = 2  # the head can never be placed
+
+
+@kernel
+def begin(arrays: Arrays, state: State, scratch: Scratch, queue: Queue) -> None:
+    """Return to time 0, with the jobs that run there."""
+    reset(arrays, state)
+    scratch.selected[:] = -1
+    scratch.drawn[0] = 0
+    for job in queue.running:
+        fixed(arrays, state, job, queue.planned)
+        start(arrays, state, job, queue.charge[job])
+
+
+@kernel
+def dispatch(stage: Stage, backfills: bool, exact: bool, most_events: int) -> int:
+    """Go through so many events, or to the end; `exact` says that the estimates are the truth."""
+    arrays, state, queue, course = stage.arrays, stage.state, stage.queue, stage.course
+    for _ in range(most_events):
+        arrive(stage)
+        blocked = _start_in_order(stage)
+        if backfills and blocked != NOBODY:
+            # If nothing is mistaken, what was promised stands until another job is the head.
+            if course.counts[PROMISED] != blocked or not exact:
+                promise(stage, blocked, 0.0)
+            _start_past(stage, blocked)
+        settle(arrays, state)
+        record(stage)
+        time = next_completion(state)
+        if course.counts[NUM_ARRIVED] < len(queue.arrivals):
+            time = min(time, queue.release[queue.arrivals[course.counts[NUM_ARRIVED]]])
+        if time == math.inf:
+            return DONE if course.counts[NUM_WAITING] == 0 else STUCK
+        advance(arrays, state, time)
+    return MORE
+
+
+@kernel
+def arrive(stage: Stage) -> int:
+    """Let everybody wait who has been submitted by now; return how many they are."""
+    queue, course = stage.queue, stage.course
+    first = course.counts[NUM_ARRIVED]
+    at = first
+    while at < len(queue.arrivals) and queue.release[queue.arrivals[at]] <= stage.state.now[0]:
+        job = queue.arrivals[at]
+        join(stage.waiting, queue.rank[job], stage.arrays.gpus[job], course.duration[job])
+        at += 1
+    course.counts[NUM_WAITING] += at - first
+    course.counts[NUM_ARRIVED] = at
+    return at - first
+
+
+@kernel
+def _start_in_order(stage: Stage) -> int:
+    """Start jobs from the head on until one finds no place; return that one, or NOBODY."""
+    while stage.course.counts[NUM_WAITING] > 0:
+        job = stage.queue.job_at[head(stage.waiting)]
+        if not finds_place(stage, job):
+            return job
+        start_waiting(stage, job)
+        stage.course.counts[PROMISED] = NOBODY  # by its right, not as one who steps past a head
+    return NOBODY
+
+
+@kernel
+def _start_past(stage: Stage, blocked: int) -> None:
+    """Start those behind the head that do not move its start, in order."""
+    state, queue, course = stage.state, stage.queue, stage.course
+    rank = queue.rank[blocked]
+    while True:
+        window = latest_start(stage.arrays, course) - state.now[0]
+        idle, extra = state.counts[NUM_IDLE], course.counts[EXTRA]
+        rank = next_candidate(stage.waiting, rank + 1, idle, window, extra)
+        if rank == NOBODY:
+            return
+        job = queue.job_at[rank]
+        if finds_place(stage, job) and admits(stage, blocked, job):
+            start_past(stage, job)
+
+
+@kernel
+def finds_place(stage: Stage, job: int) -> bool:
+    """Choose GPUs for a job by the rule; False if it has to wait."""
+    limit = MAX_LOAD - stage.queue.charge[job]
+    return place(stage.arrays, stage.state, stage.scratch, stage.queue, stage.rule, job, limit, stage.kappa)
+
+
+@kernel
+def start_waiting(stage: Stage, job: int) -> None:
+    """Start a job on the chosen GPUs; it waits no longer."""
+    start(stage.arrays, stage.state, job, stage.queue.charge[job])
+    leave(stage.waiting, stage.queue.rank[job])
+    stage.course.counts[NUM_WAITING] -= 1
+
+
+@kernel
+def start_past(stage: Stage, job: int) -> None:
+    """Start a job that steps past the head; what it was promised at the head itself counts no more."""
+    start_waiting(stage, job)
+    stage.course.backfilled[job] = True
+    stage.course.promised[job] = math.inf

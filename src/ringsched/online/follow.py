@@ -1,0 +1,184 @@
+"""Following a plan: every job starts on the GPUs planned for it, until the plan is made anew."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ringsched.engine.arrays import Arrays, Floats, Integers
+from ringsched.engine.kernels import advance, next_completion, settle
+from ringsched.engine.outlook import remaining_now
+from ringsched.engine.state import ENDED, NUM_IDLE
+from ringsched.jit import kernel
+from ringsched.online.backfill import admits, latest_start, promise
+from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, record
+from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_past, start_waiting
+from ringsched.online.waiting import NOBODY
+from ringsched.placement.best_fit import best_fit
+from ringsched.placement.fixed import fixed
+from ringsched.placement.trial import ANY_NUMBER
+
+# How a stretch of events ends, besides those of `dispatch`.
+PLAN = 3  # jobs have come that are not in the plan
+
+# Places in `counts`.
+NUM_ORDERED = 0
+NUM_PLANNED = 1
+_STAMP = 2
+
+
+class Agenda(NamedTuple):
+    """The plan in force; the GPUs of each job stand in `queue.planned`."""
+
+    counts: Integers
+    order: Integers  # planned jobs by start, then those that came since; started ones are left in
+    start: Floats  # of each job: when the plan starts it
+    trigger: Integers  # of each job: the one whose end starts it in the plan, or NOBODY
+    next_plan: Floats  # one number: no new plan before
+    claimed: Integers  # of each GPU: stamped if a job that goes first is to have it
+
+
+def new_agenda(arrays: Arrays) -> Agenda:
+    """Return an agenda on which nothing stands."""
+    num_jobs = len(arrays.gpus)
+    return Agenda(
+        counts=np.zeros(3, dtype=np.int64),
+        order=np.zeros(num_jobs, dtype=np.int64),
+        start=np.full(num_jobs, np.inf),
+        trigger=np.full(num_jobs, NOBODY, dtype=np.int64),
+        next_plan=np.full(1, -np.inf),
+        claimed=np.zeros(len(arrays.server_of), dtype=np.int64),
+    )
+
+
+@kernel
+def follow(stage: Stage, agenda: Agenda, backfills: bool, exact: bool, most_events: int) -> int:
+    """Go through so many events, or to the end, or until a plan is wanted."""
+    arrays, state, queue, course = stage.arrays, stage.state, stage.queue, stage.course
+    for _ in range(most_events):
+        first = course.counts[NUM_ARRIVED]
+        for at in range(first, first + arrive(stage)):
+            agenda.order[agenda.counts[NUM_ORDERED]] = queue.arrivals[at]
+            agenda.counts[NUM_ORDERED] += 1
+        is_behind = agenda.counts[NUM_ORDERED] > agenda.counts[NUM_PLANNED]
+        if is_behind and state.now[0] >= agenda.next_plan[0]:
+            return PLAN
+        blocked = _start_planned(stage, agenda)
+        if backfills and blocked != NOBODY:
+            if course.counts[PROMISED] != blocked or not exact:
+                promise(stage, blocked, agenda.start[blocked])
+            _start_others(stage, agenda, blocked)
+        settle(arrays, state)
+        record(stage)
+        time = min(next_completion(state), _next_planned(stage, agenda))
+        if is_behind:
+            time = min(time, agenda.next_plan[0])
+        if course.counts[NUM_ARRIVED] < len(queue.arrivals):
+            time = min(time, queue.release[queue.arrivals[course.counts[NUM_ARRIVED]]])
+        if time == math.inf:
+            return DONE if course.counts[NUM_WAITING] == 0 else STUCK
+        advance(arrays, state, time)
+    return MORE
+
+
+@kernel
+def _start_planned(stage: Stage, agenda: Agenda) -> int:
+    """Start whoever the plan lets start now; return the first who has to wait, or NOBODY.
+
+    Nobody takes a GPU that is planned for a job before it. A job waits for the end that starts it in the
+    plan, or until the time planned if that end is late.
+    """
+    state, planned = stage.state, stage.queue.planned
+    agenda.counts[_STAMP] += 1
+    num_planned = agenda.counts[NUM_PLANNED]
+    num_kept, at = 0, 0
+    while at < num_planned and (state.counts[NUM_IDLE] > 0 or num_kept == 0):
+        job = agenda.order[at]
+        at += 1
+        trigger = agenda.trigger[job]
+        is_due = state.now[0] >= agenda.start[job] or (
+            trigger != NOBODY and state.heap_place[trigger] == ENDED
+        )
+        if is_due and _is_unclaimed(stage, agenda, job) and fixed(stage.arrays, state, job, planned):
+            start_waiting(stage, job)
+            stage.course.counts[PROMISED] = NOBODY
+            agenda.counts[NUM_PLANNED] -= 1
+        else:
+            _claim(stage, agenda, job)
+            agenda.order[num_kept] = job
+            num_kept += 1
+    _close_gap(agenda, num_kept, at)
+    return agenda.order[0] if agenda.counts[NUM_PLANNED] > 0 else NOBODY
+
+
+@kernel
+def _start_others(stage: Stage, agenda: Agenda, blocked: int) -> None:
+    """Start those behind the first that do not move its start: by best fit, whatever is planned for them."""
+    arrays, state, course = stage.arrays, stage.state, stage.course
+    num_planned = agenda.counts[NUM_PLANNED]
+    num_kept, at = 1, 1
+    while at < agenda.counts[NUM_ORDERED] and state.counts[NUM_IDLE] > 0:
+        job = agenda.order[at]
+        window = latest_start(arrays, course) - state.now[0]
+        may_fit = course.duration[job] <= window or arrays.gpus[job] <= course.counts[EXTRA]
+        if (
+            may_fit
+            and arrays.gpus[job] <= state.counts[NUM_IDLE]
+            and best_fit(arrays, state, job, ANY_NUMBER)
+            and admits(stage, blocked, job)
+        ):
+            start_past(stage, job)
+            agenda.counts[NUM_PLANNED] -= int(at < num_planned)
+        else:
+            agenda.order[num_kept] = job
+            num_kept += 1
+        at += 1
+    _close_gap(agenda, num_kept, at)
+
+
+@kernel
+def _close_gap(agenda: Agenda, first: int, end: int) -> None:
+    """Take the jobs from `first` to `end` off the agenda."""
+    if first == end:
+        return
+    for at in range(end, agenda.counts[NUM_ORDERED]):
+        agenda.order[first + at - end] = agenda.order[at]
+    agenda.counts[NUM_ORDERED] -= end - first
+
+
+@kernel
+def _is_unclaimed(stage: Stage, agenda: Agenda, job: int) -> bool:
+    """Whether no job before this one on the agenda is to have one of its GPUs."""
+    offset = stage.arrays.gpu_first[job]
+    for at in range(offset, offset + stage.arrays.gpus[job]):
+        if agenda.claimed[stage.queue.planned[at]] == agenda.counts[_STAMP]:
+            return False
+    return True
+
+
+@kernel
+def _claim(stage: Stage, agenda: Agenda, job: int) -> None:
+    offset = stage.arrays.gpu_first[job]
+    for at in range(offset, offset + stage.arrays.gpus[job]):
+        agenda.claimed[stage.queue.planned[at]] = agenda.counts[_STAMP]
+
+
+@kernel
+def _next_planned(stage: Stage, agenda: Agenda) -> float:
+    """Return the next time at which the plan starts a job."""
+    for at in range(agenda.counts[NUM_PLANNED]):  # by start
+        if agenda.start[agenda.order[at]] > stage.state.now[0]:
+            return agenda.start[agenda.order[at]]
+    return math.inf
+
+
+@kernel
+def believed_remaining(stage: Stage, job: int) -> float:
+    """Return how many iterations a running job is believed to have left; see `look_ahead`."""
+    left = remaining_now(stage.arrays, stage.state, job)
+    believed = stage.believed.iterations
+    while left + (believed[job] - stage.arrays.iterations[job]) <= 0:
+        believed[job] *= 2
+    return left + (believed[job] - stage.arrays.iterations[job])

@@ -39,6 +39,7 @@ from ringsched.verify import Verdict, Violation, verify
 if TYPE_CHECKING:
     from ringsched.analysis.compare import Comparison, compare
     from ringsched.analysis.metrics import Metrics, metrics_of
+    from ringsched.analysis.over_time import OverTime, SizeClass, over_time
     from ringsched.analysis.paper.claims import Claim
     from ringsched.analysis.paper.reproduce import Reproduction, reproduce_paper
     from ringsched.analysis.runs import ComparisonRow
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
     )
     from ringsched.importing import DroppedRows, ImportedTrace, ImportReport, import_trace
     from ringsched.io.scenario_save import save_scenario
+    from ringsched.online.registry import OnlinePolicy
+    from ringsched.online.settings import Standing
+    from ringsched.online.simulate import list_online_policies, simulate
+    from ringsched.online.simulation import Series, Simulation
     from ringsched.ring import RingRun, all_reduce
 
 # Loaded when first asked for, so that importing ringsched stays quick.
@@ -61,6 +66,9 @@ _LATER = {
     "compare": "ringsched.analysis.compare",
     "Metrics": "ringsched.analysis.metrics",
     "metrics_of": "ringsched.analysis.metrics",
+    "OverTime": "ringsched.analysis.over_time",
+    "SizeClass": "ringsched.analysis.over_time",
+    "over_time": "ringsched.analysis.over_time",
     "Claim": "ringsched.analysis.paper.claims",
     "Reproduction": "ringsched.analysis.paper.reproduce",
     "reproduce_paper": "ringsched.analysis.paper.reproduce",
@@ -78,6 +86,12 @@ _LATER = {
     "ImportedTrace": "ringsched.importing",
     "import_trace": "ringsched.importing",
     "save_scenario": "ringsched.io.scenario_save",
+    "OnlinePolicy": "ringsched.online.registry",
+    "Standing": "ringsched.online.settings",
+    "list_online_policies": "ringsched.online.simulate",
+    "simulate": "ringsched.online.simulate",
+    "Series": "ringsched.online.simulation",
+    "Simulation": "ringsched.online.simulation",
     "RingRun": "ringsched.ring",
     "all_reduce": "ringsched.ring",
 }
@@ -103,7 +117,9 @@ __all__ = [
     "Job",
     "JobView",
     "Metrics",
+    "OnlinePolicy",
     "Outcome",
+    "OverTime",
     "Paired",
     "Placement",
     "Plan",
@@ -116,8 +132,12 @@ __all__ = [
     "RingRun",
     "RingschedError",
     "Scenario",
+    "Series",
     "Server",
     "ServerView",
+    "Simulation",
+    "SizeClass",
+    "Standing",
     "Time",
     "TooLarge",
     "UnknownName",
@@ -132,12 +152,14 @@ __all__ = [
     "generate_poisson",
     "generate_uniform",
     "import_trace",
+    "list_online_policies",
     "list_policies",
     "load_plan",
     "load_scenario",
     "lower_bounds",
     "metrics_of",
     "offered_load",
+    "over_time",
     "plan",
     "plan_to_json",
     "replay",
@@ -145,6 +167,7 @@ __all__ = [
     "save_plan",
     "save_scenario",
     "scenario_from_dict",
+    "simulate",
     "verify",
 ]
 

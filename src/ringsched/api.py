@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ringsched.bounds.lower_bound import lower_bounds as _lower_bounds
-from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.run import Run, outcome_of
 from ringsched.errors import Infeasible, InputError, UnknownName
 from ringsched.model import OBJECTIVES, Bound, Certificate, Outcome, Plan, PlannedJob, Scenario
 from ringsched.model.checks import choice, instance, integer, number
-from ringsched.model.objective import MAKESPAN, WEIGHTED_COMPLETION
+from ringsched.model.objective import MAKESPAN
 from ringsched.policies.custom import CustomPolicy, policy_of
 from ringsched.policies.orders import ORDERS, order_named
+from ringsched.policies.plan_of import plan_of
 from ringsched.policies.policy import Limits, Policy, Progress, Settings
 from ringsched.policies.registry import DEFAULT_POLICY, POLICIES, policy_named
 from ringsched.search.bisection import Candidate
@@ -200,54 +200,25 @@ def list_policies() -> tuple[Policy, ...]:
 
 
 def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Settings) -> Plan:
-    """Return the plan of a run, with its bound and gap."""
-    scenario, outcome = problem.scenario, outcome_of(problem, candidate.run)
-    bounds = _lower_bounds(problem, settings.objective)
-    bound_s = bounds[0].value_s if bounds else 0.0
-    value_s = objective_value(problem, candidate.run.finishes, settings.objective)
-    return Plan(
-        scenario_sha256=scenario.sha256(),
+    """Return the plan of a candidate."""
+    return plan_of(
+        problem,
+        candidate.run,
         policy=policy.name,
         order=settings.order,
         params=candidate.params,
         slack=settings.slack,
         seed=settings.seed,
         objective=settings.objective,
-        makespan_s=outcome.makespan_s,
-        mean_completion_s=outcome.mean_completion_s,
-        weighted_completion_s=outcome.weighted_completion_s if _shows_weights(scenario, settings) else None,
-        lower_bound_s=bound_s,
-        # In continuous time rounding may leave a value a hair below its bound.
-        gap=max(1.0, value_s / bound_s) if bound_s else 1.0,
-        bounds=bounds,
-        certificate=_certificate(problem, candidate, policy, settings, bounds),
-        jobs=tuple(
-            PlannedJob(
-                name=job.name,
-                start_s=outcome.starts_s[at],
-                finish_s=outcome.finishes_s[at],
-                gpus=problem.placement(candidate.run.gpus[at]),
-                ring=problem.ring(candidate.run.gpus[at]),
-            )
-            for at, job in enumerate(scenario.jobs)
-        ),
+        certificate=_certificate(problem, candidate, policy),
     )
 
 
-def _certificate(
-    problem: Problem, candidate: Candidate, policy: Policy, settings: Settings, bounds: Sequence[Bound]
-) -> Certificate | None:
+def _certificate(problem: Problem, candidate: Candidate, policy: Policy) -> Certificate | None:
     """Return what the policy's theorem claims, whatever the objective, of the makespan."""
-    if policy.certify is None or not bounds:
+    if policy.certify is None or not problem.scenario.jobs:
         return None
-    on_makespan = bounds if settings.objective == MAKESPAN else _lower_bounds(problem)
-    return policy.certify(problem, candidate, problem.clock.units(on_makespan[0].value_s))
-
-
-def _shows_weights(scenario: Scenario, settings: Settings) -> bool:
-    """Whether the weighted mean says something that the plain one does not."""
-    weights = {job.weight for job in scenario.jobs}
-    return settings.objective == WEIGHTED_COMPLETION or len(weights) > 1
+    return policy.certify(problem, candidate, problem.clock.units(_lower_bounds(problem)[0].value_s))
 
 
 def _infeasible(problem: Problem, policy: Policy, settings: Settings) -> Infeasible:

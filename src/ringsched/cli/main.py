@@ -19,6 +19,7 @@ ENDED_BY_SIGNAL = 128  # and its number, as shells count
 # What `--help` says of each command; the command itself is loaded when it is asked for.
 COMMANDS = {
     "plan": "Decide which GPUs each job gets and when it starts.",
+    "simulate": "Run a queue over time: jobs become known as they arrive.",
     "verify": "Check a plan independently of what made it.",
     "compare": "Compare policies over scenarios and seeds, in pairs.",
     "policies": "List the policies: queue order, placement rule, search.",

@@ -8,11 +8,12 @@ import click
 
 from ringsched import api
 from ringsched.cli.interrupts import wishes
+from ringsched.cli.outputs import check_no_input
 from ringsched.cli.progress import WatchedPlanning
 from ringsched.errors import Infeasible, InputError
 from ringsched.io.files import check_writable
 from ringsched.io.plan_file import plan_to_json, save_plan
-from ringsched.io.scenario_file import input_files, load_scenario, locate
+from ringsched.io.scenario_file import load_scenario, locate
 from ringsched.model import OBJECTIVES
 
 
@@ -74,8 +75,7 @@ def plan_command(
             raise InputError("names no file; --json prints the plan", field="-o -")
         check_writable(output)
     scenario = load_scenario(scenario_file)
-    if output is not None and output.exists():
-        _check_no_input(output, scenario_file)
+    check_no_input([output], scenario_file)
     try:
         with WatchedPlanning(output) as watched, wishes(hold=policy == "search") as asked:
             plan = api.plan(
@@ -111,13 +111,6 @@ def plan_command(
         from ringsched.cli.tables import print_plan  # rich is loaded only when a table is printed
 
         print_plan(scenario, plan, output)
-
-
-def _check_no_input(output: Path, scenario_file: Path) -> None:
-    """Raise if the plan would be written over what it is made from."""
-    for what, path in input_files(scenario_file).items():
-        if output.samefile(path):
-            raise InputError(f"is the {what} itself; write the plan to another file", file=str(output))
 
 
 def _option_error(error: InputError) -> InputError:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.engine.run import outcome_of
 from ringsched.generate.like_servers import CONTENTION, INTER_SERVER_GBPS, INTRA_SERVER_GBPS, REDUCE_GBPS
 from ringsched.importing.paces import Stay, iterations_done
 from ringsched.importing.report import Tally
 from ringsched.io.catalogue import CATALOGUE
 from ringsched.io.traces.rows import BadRow, Recorded, TraceRow
-from ringsched.model import Cluster, Job, Placement, Plan, PlannedJob, Scenario, Server, Time
+from ringsched.model import Cluster, Job, Placement, Plan, Scenario, Server, Time
+from ringsched.policies.plan_of import plan_of
 
 OVERLAP = "overlaps another record"
 POLICY = "recorded"
@@ -122,31 +122,10 @@ def _job(job: Job, done: float, submit_s: float) -> Job:
 
 def _replayed(problem: Problem, stays: Sequence[Stay]) -> Plan:
     """Return the plan of starting every job when and where it was recorded."""
-    from ringsched.bounds.lower_bound import lower_bounds
     from ringsched.placement.runner import replay
 
     gpus = [problem.numbered(stay.gpus) for stay in stays]
-    outcome = outcome_of(problem, replay(problem, [stay.start_s for stay in stays], gpus))
-    bounds = lower_bounds(problem)
-    return Plan(
-        scenario_sha256=problem.scenario.sha256(),
-        policy=POLICY,
-        makespan_s=outcome.makespan_s,
-        mean_completion_s=outcome.mean_completion_s,
-        lower_bound_s=bounds[0].value_s,
-        gap=max(1.0, outcome.makespan_s / bounds[0].value_s),
-        bounds=bounds,
-        jobs=tuple(
-            PlannedJob(
-                name=stay.job.name,
-                start_s=outcome.starts_s[at],
-                finish_s=outcome.finishes_s[at],
-                gpus=problem.placement(held),
-                ring=problem.ring(held),
-            )
-            for at, (stay, held) in enumerate(zip(stays, gpus, strict=True))
-        ),
-    )
+    return plan_of(problem, replay(problem, [stay.start_s for stay in stays], gpus), policy=POLICY)
 
 
 def _largest_difference_s(plan: Plan, rows: Sequence[TraceRow], zero: float) -> float:

@@ -32,6 +32,7 @@ REQUIRED_KEYS = (
     "jobs",
 )
 OPTIONAL_KEYS = ("weighted_completion_s", "order", "slack", "bounds", "certificate")
+UNREAD_KEY = "simulation"  # what `simulate --json` adds
 JOB_KEYS = ("name", "start_s", "finish_s", "gpus", "ring")
 
 
@@ -73,8 +74,8 @@ def plan_from_dict(content: Mapping[str, Any]) -> Plan:
         )
     if content["format"] != FORMAT:
         raise InputError(f'must be "{FORMAT}", not {shown(content["format"])}', field="format")
-    check_keys(content, (*REQUIRED_KEYS, *OPTIONAL_KEYS), REQUIRED_KEYS, None)
-    fields = {key: value for key, value in content.items() if key != "format"}
+    check_keys(content, (*REQUIRED_KEYS, *OPTIONAL_KEYS, UNREAD_KEY), REQUIRED_KEYS, None)
+    fields = {key: value for key, value in content.items() if key not in ("format", UNREAD_KEY)}
     fields["params"] = table(content["params"], "params")
     fields["bounds"] = tuple(
         _bound(table(entry, f"bounds[{at}]"), f"bounds[{at}]")

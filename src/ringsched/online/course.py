@@ -82,10 +82,12 @@ def record(stage: Stage) -> None:
     busy = stage.num_gpus - state.counts[NUM_IDLE]
     contended = state.counts[NUM_CONTENDED]
     at = course.counts[NUM_RECORDS]
-    last = at - 1
-    if at > 0 and course.queue[last] == queue and course.busy[last] == busy:
-        if course.contended[last] == contended:
-            return
+    last = max(at - 1, 0)
+    is_same = (
+        course.queue[last] == queue and course.busy[last] == busy and course.contended[last] == contended
+    )
+    if at > 0 and is_same:
+        return
     course.time[at] = state.now[0]
     course.queue[at] = queue
     course.busy[at] = busy

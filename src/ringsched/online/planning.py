@@ -90,5 +90,3 @@ class Planner:
                 order.append((run.starts[at], job))
         agenda.order[: len(order)] = np.array([job for _, job in sorted(order)], dtype=np.int64)
         agenda.counts[NUM_ORDERED] = agenda.counts[NUM_PLANNED] = len(order)
-
-

@@ -14,7 +14,7 @@ BACKFILLS = (NO_BACKFILL, EASY)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlinePolicy:
-    """An entry of the table: one that dispatches by a rule, or follows plans that it makes again and again."""
+    """An entry of the table: it dispatches by a rule, or follows plans that it makes again and again."""
 
     name: str
     order: str  # of the queue, unless the caller asks for another

@@ -35,6 +35,7 @@ class OnlineRun:
     finish: Floats
     gpus: Integers  # of all jobs, one after another
     first: Integers  # where those of each job begin
+    num_servers: Integers
     promised: Floats
     backfilled: NDArray[np.bool_]
     time: Floats
@@ -126,6 +127,7 @@ def _result(stage: Stage, planner: Planner | None) -> OnlineRun:
         finish=stage.state.finished,
         gpus=stage.state.gpus_of,
         first=stage.arrays.gpu_first,
+        num_servers=stage.state.num_servers,
         promised=course.promised,
         backfilled=course.backfilled,
         time=course.time[:end].copy(),

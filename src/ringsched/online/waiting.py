@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.engine.arrays import Floats, Integers
+from ringsched.engine.arrays import Floats
 from ringsched.jit import kernel
 
 NOBODY = -1

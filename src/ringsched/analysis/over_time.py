@@ -1,0 +1,126 @@
+"""What a simulation over time was worth: waiting, completion and slowdown by size, and the cluster's use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringsched.engine.arrays import Floats
+from ringsched.online.simulation import Series, Simulation
+
+ALL_SIZES = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeClass:
+    """The jobs of one class of sizes; times in seconds, a slowdown is completion over best case."""
+
+    size: str  # in GPUs
+    num_jobs: int
+    mean_waiting_s: float
+    p95_waiting_s: float
+    mean_completion_s: float
+    p95_completion_s: float
+    mean_slowdown: float
+    p95_slowdown: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverTime:
+    """A simulation in numbers. Means over time are from the first submit to the last finish."""
+
+    num_jobs: int
+    makespan_s: float
+    mean_waiting_s: float
+    mean_completion_s: float
+    p95_completion_s: float
+    mean_slowdown: float
+    max_queue: int
+    mean_queue: float
+    gpu_utilisation: float  # of the available GPUs
+    mean_contended_links: float
+    num_backfilled: int
+    num_promises: int
+    num_broken_promises: int
+    num_plans: int
+    by_size: tuple[SizeClass, ...]
+
+
+def over_time(simulation: Simulation) -> OverTime:
+    """Return the metrics of a simulation.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> scenario = ringsched.generate_poisson(jobs=200, servers=4, load=0.8)
+    >>> result = over_time(ringsched.simulate(scenario, "fifo", backfill="easy"))
+    >>> result.num_broken_promises, 0 < result.gpu_utilisation < 1
+    (0, True)
+    """
+    whole = _size_class(simulation, ALL_SIZES, np.ones(len(simulation.gpus), dtype=np.bool_))
+    span_s = simulation.makespan_s - float(simulation.submit_s.min(initial=simulation.makespan_s))
+    series, promised = simulation.series, np.isfinite(simulation.promised_s)
+    kept_until_s = simulation.promised_s + 1e-9 * np.maximum(1.0, simulation.promised_s)
+    capacity = simulation.scenario.cluster.capacity
+    return OverTime(
+        num_jobs=whole.num_jobs,
+        makespan_s=simulation.makespan_s,
+        mean_waiting_s=whole.mean_waiting_s,
+        mean_completion_s=whole.mean_completion_s,
+        p95_completion_s=whole.p95_completion_s,
+        mean_slowdown=whole.mean_slowdown,
+        max_queue=int(series.queue_length.max(initial=0)),
+        mean_queue=_mean_over(series, series.queue_length, span_s),
+        gpu_utilisation=_mean_over(series, series.busy_gpus, span_s) / capacity if capacity else 0.0,
+        mean_contended_links=_mean_over(series, series.contended_links, span_s),
+        num_backfilled=int(simulation.backfilled.sum()),
+        num_promises=int(promised.sum()),
+        num_broken_promises=int((simulation.start_s[promised] > kept_until_s[promised]).sum()),
+        num_plans=simulation.num_plans,
+        by_size=tuple(
+            _size_class(simulation, size, chosen) for size, chosen in _classes(simulation) if chosen.any()
+        ),
+    )
+
+
+def _mean_over(series: Series, values: NDArray[np.int32], span_s: float) -> float:
+    if span_s <= 0:
+        return 0.0
+    return float((values[:-1] * np.diff(series.time_s)).sum() / span_s)
+
+
+def _classes(simulation: Simulation) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Return the classes 1, 2, 3-4, 5-8, ... up to the largest job, with who is in them."""
+    gpus, classes = simulation.gpus, []
+    least, most = 1, 1
+    while least <= gpus.max(initial=0):
+        name = str(most) if least == most else f"{least}-{most}"
+        classes.append((name, (gpus >= least) & (gpus <= most)))
+        least, most = most + 1, 2 * most
+    return classes
+
+
+def _size_class(simulation: Simulation, size: str, chosen: NDArray[np.bool_]) -> SizeClass:
+    waiting_s, completion_s = simulation.waiting_s[chosen], simulation.completion_s[chosen]
+    slowdown = simulation.slowdown[chosen]
+    return SizeClass(
+        size=size,
+        num_jobs=int(chosen.sum()),
+        mean_waiting_s=_mean(waiting_s),
+        p95_waiting_s=_p95(waiting_s),
+        mean_completion_s=_mean(completion_s),
+        p95_completion_s=_p95(completion_s),
+        mean_slowdown=_mean(slowdown),
+        p95_slowdown=_p95(slowdown),
+    )
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _p95(values: Floats) -> float:
+    """Return the smallest value that at least 95 % of all do not exceed."""
+    return float(np.quantile(values, 0.95, method="inverted_cdf")) if len(values) else 0.0

@@ -21,6 +21,18 @@ def lower_bounds(problem: Problem, objective: str = MAKESPAN) -> tuple[Bound, ..
     return tuple(sorted(bounds, key=lambda bound: -bound.value_s))
 
 
+def quick_bound_s(problem: Problem, objective: str = MAKESPAN) -> float:
+    """Return the largest of the bounds that take no time to speak of, for who plans again and again."""
+    if objective == MAKESPAN:
+        return max(bound.value_s for bound in core_bounds(problem))
+    from ringsched.bounds.best_cases import best_cases
+    from ringsched.bounds.fastest import fastest_of
+    from ringsched.bounds.squashed_area import squashed_area
+
+    fastest = fastest_of(problem)
+    return max(bound(problem, fastest, objective).value_s for bound in (best_cases, squashed_area))
+
+
 # What the bounds beyond the core need is loaded here, so that nobody waits for numpy who does not plan.
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ringsched.engine.arrays import Arrays, Floats, Integers
 from ringsched.engine.kernels import advance, next_completion, settle
 from ringsched.engine.outlook import remaining_now
-from ringsched.engine.state import ENDED, NUM_IDLE
+from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING
 from ringsched.jit import kernel
 from ringsched.online.backfill import admits, latest_start, promise
 from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, record
@@ -37,6 +37,7 @@ class Agenda(NamedTuple):
     start: Floats  # of each job: when the plan starts it
     trigger: Integers  # of each job: the one whose end starts it in the plan, or NOBODY
     next_plan: Floats  # one number: no new plan before
+    left: Floats  # of each running job: iterations, as they are believed when a plan is made
     claimed: Integers  # of each GPU: stamped if a job that goes first is to have it
 
 
@@ -49,6 +50,7 @@ def new_agenda(arrays: Arrays) -> Agenda:
         start=np.full(num_jobs, np.inf),
         trigger=np.full(num_jobs, NOBODY, dtype=np.int64),
         next_plan=np.full(1, -np.inf),
+        left=np.zeros(num_jobs),
         claimed=np.zeros(len(arrays.server_of), dtype=np.int64),
     )
 
@@ -175,10 +177,12 @@ def _next_planned(stage: Stage, agenda: Agenda) -> float:
 
 
 @kernel
-def believed_remaining(stage: Stage, job: int) -> float:
-    """Return how many iterations a running job is believed to have left; see `look_ahead`."""
-    left = remaining_now(stage.arrays, stage.state, job)
-    believed = stage.believed.iterations
-    while left + (believed[job] - stage.arrays.iterations[job]) <= 0:
-        believed[job] *= 2
-    return left + (believed[job] - stage.arrays.iterations[job])
+def believe_left(stage: Stage, agenda: Agenda) -> None:
+    """Set how many iterations each running job is believed to have left; see `look_ahead`."""
+    arrays, believed, state = stage.arrays, stage.believed, stage.state
+    for at in range(state.counts[NUM_RUNNING]):
+        job = state.heap[at]
+        left = remaining_now(arrays, state, job)
+        while left + (believed.iterations[job] - arrays.iterations[job]) <= 0:
+            believed.iterations[job] *= 2
+        agenda.left[job] = left + (believed.iterations[job] - arrays.iterations[job])

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
-from ringsched.engine.problem import Problem, problem_of
+from ringsched.engine.problem import Problem
 from ringsched.engine.state import NUM_RUNNING
-from ringsched.model import Job
 from ringsched.online.course import Stage
-from ringsched.online.follow import NUM_ORDERED, NUM_PLANNED, Agenda, believed_remaining
+from ringsched.online.follow import NUM_ORDERED, NUM_PLANNED, Agenda, believe_left
 from ringsched.online.settings import OnlineSettings
+from ringsched.online.snapshot import Snapshots
 from ringsched.online.waiting import NOBODY
 from ringsched.policies.policy import Policy, Settings
 from ringsched.search.bisection import Candidate
@@ -22,6 +23,7 @@ class Planner:
 
     def __init__(self, problem: Problem, policy: Policy, settings: OnlineSettings) -> None:
         self._problem = problem
+        self._snapshots = Snapshots(problem)
         self._policy = policy
         self._settings = Settings(
             order=policy.order,
@@ -37,7 +39,8 @@ class Planner:
         now = float(stage.state.now[0])
         waiting = sorted(agenda.order[: agenda.counts[NUM_ORDERED]].tolist())
         running = sorted(stage.state.heap[: stage.state.counts[NUM_RUNNING]].tolist())
-        candidate = self._solve(stage, waiting, running)
+        believe_left(stage, agenda)
+        candidate = self._solve(stage, agenda, waiting, running)
         if candidate is None:
             return False
         self._put_down(stage, agenda, candidate, sorted([*waiting, *running]), set(waiting))
@@ -45,32 +48,20 @@ class Planner:
         self.num_plans += 1
         return True
 
-    def _solve(self, stage: Stage, waiting: list[int], running: list[int]) -> Candidate | None:
-        problem = self._problem
+    def _solve(
+        self, stage: Stage, agenda: Agenda, waiting: list[int], running: list[int]
+    ) -> Candidate | None:
+        problem, settings = self._problem, self._settings
         everybody = len(waiting) + len(problem.running) == problem.num_jobs
         if not (everybody and float(stage.state.now[0]) == 0.0):
-            problem = self._snapshot(stage, waiting, running)
-        return self._policy.solve(problem, self._settings)
-
-    def _snapshot(self, stage: Stage, waiting: list[int], running: list[int]) -> Problem:
-        """Return the problem as it stands: time 0 is now, and a horizon means nothing any more."""
-        scenario = self._problem.scenario
-        jobs: dict[int, Job] = {job: scenario.jobs[job].replace(submit_s=0.0) for job in waiting}
-        first = stage.arrays.gpu_first
-        for job in running:
-            held = stage.state.gpus_of[first[job] : first[job + 1]].tolist()
-            jobs[job] = scenario.jobs[job].replace(
-                submit_s=0.0,
-                iterations=max(1, math.ceil(believed_remaining(stage, job))),
-                done_iterations=0,
-                estimate_s=None,
-                running_on=self._problem.placement(held),
-            )
-        return problem_of(
-            scenario.replace(
-                jobs=tuple(jobs[job] for job in sorted(jobs)), time=scenario.time.replace(horizon_s=None)
-            )
-        )
+            settings = replace(settings, limits=replace(settings.limits, quick_bounds=True))
+            first, gpus_of = stage.arrays.gpu_first, stage.state.gpus_of
+            held = {
+                job: (gpus_of[first[job] : first[job + 1]].tolist(), float(agenda.left[job]))
+                for job in running
+            }
+            problem = self._snapshots.problem(waiting, held)
+        return self._policy.solve(problem, settings)
 
     def _put_down(
         self, stage: Stage, agenda: Agenda, candidate: Candidate, jobs: list[int], waiting: set[int]

@@ -20,6 +20,7 @@ class Limits:
     gap: float = 1.0
     threads: int | None = None  # None for as many as there are cores
     should_stop: Callable[[], bool] = lambda: False
+    quick_bounds: bool = False  # no effort to prove a plan the best possible, where many are made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from ringsched.bounds.lower_bound import lower_bounds
+from ringsched.bounds.lower_bound import lower_bounds, quick_bound_s
 from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
@@ -27,7 +27,7 @@ def solve_search(problem: Problem, settings: Settings) -> Candidate:
     if settings.order != ANY_ORDER:
         raise InputError("means nothing to policy 'search', which looks for the best one", field="order")
     simple = min(_simple_runs(problem, settings), key=lambda run: _value_s(problem, settings, run))
-    bound_s = lower_bounds(problem, settings.objective)[0].value_s
+    bound_s = _bound_s(problem, settings, settings.objective)
     good_enough = _value_s(problem, settings, simple) <= bound_s * settings.limits.gap
     if good_enough or not problem.queued:
         return Candidate(simple, {"iterations": 0})
@@ -43,7 +43,7 @@ def _improved(problem: Problem, settings: Settings, simple: Run, bound_s: float)
     search = AnytimeSearch(
         problem,
         settings.objective,
-        target_s=lower_bounds(problem, MAKESPAN)[0].value_s,
+        target_s=_bound_s(problem, settings, MAKESPAN),
         seed=settings.seed,
         num_threads=limits.threads or _num_cores(),
     )
@@ -86,6 +86,12 @@ def _simple_runs(problem: Problem, settings: Settings) -> Iterator[Run]:
         paper = solve_sjf_bco(problem, Settings(order="smallest-first", on_trial=settings.on_trial))
         if paper is not None:  # its makespan may not be below the horizon
             yield paper.run
+
+
+def _bound_s(problem: Problem, settings: Settings, objective: str) -> float:
+    if settings.limits.quick_bounds:
+        return quick_bound_s(problem, objective)
+    return lower_bounds(problem, objective)[0].value_s
 
 
 def _value_s(problem: Problem, settings: Settings, run: Run) -> float:

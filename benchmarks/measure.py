@@ -120,7 +120,7 @@ def scaling() -> dict[str, Any]:
         sizes = {1: 100 - percent, 6: percent} if percent < 100 else {6: 100}
         seconds = _time_of(jobs=2000, servers=256, sizes=sizes, rule=LEAST_LOADED)
         series["6-GPU jobs, %"].append((percent, seconds))
-    return {name: {"points": points, "exponent": _exponent(points)} for name, points in series.items()}
+    return {name: {"points": points, "exponent": exponent(points)} for name, points in series.items()}
 
 
 def _time_of(*, jobs: int, servers: int, sizes: Any = "paper", rule: int = KAPPA) -> float:
@@ -132,7 +132,7 @@ def _time_of(*, jobs: int, servers: int, sizes: Any = "paper", rule: int = KAPPA
     return best_of(lambda: runner.run(rule, theta=problem.horizon, kappa=4), repeats=15)
 
 
-def _exponent(points: list[tuple[float, float]]) -> float:
+def exponent(points: list[tuple[float, float]]) -> float:
     """Return the slope of a least-squares line through the logarithms."""
     pairs = [(math.log(x), math.log(y)) for x, y in points]
     mean_x = sum(x for x, _ in pairs) / len(pairs)

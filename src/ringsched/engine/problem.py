@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from ringsched.contention.extremes import Extremes, uncontended_tau
 from ringsched.contention.iteration_time import Work, work_of
@@ -99,22 +100,17 @@ def problem_of(scenario: Scenario) -> Problem:
     """
     cluster, jobs, clock = scenario.cluster, scenario.jobs, clock_of(scenario.time)
     network = network_of(cluster)
-    extremes = Extremes(network, scenario.contention, sum(job.gpus >= 2 for job in jobs))
-    works = tuple(work_of(job, cluster) for job in jobs)
-    worst_case = tuple(
-        _worst_case(f"jobs[{at}] {job.name!r}", job, extremes.worst_case_tau(work, job.gpus), clock)
-        for at, (job, work) in enumerate(zip(jobs, works, strict=True))
-    )
+    paces = _paces(scenario, network)
+    worst_case = tuple(_worst_case(at, job, paces[at].worst_tau, clock) for at, job in enumerate(jobs))
     server_index = {server.name: at for at, server in enumerate(cluster.servers)}
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
     release = tuple(clock.release(job.submit_s) for job in jobs)
 
-    def best_case(job: Job, work: Work) -> float:
-        if job.running_on is None:
-            tau = extremes.best_case_tau(work, job.gpus)
-        else:
+    def best_case(job: Job, pace: _Pace) -> float:
+        tau = pace.best_tau
+        if job.running_on is not None:
             gpus_on = {server_index[name]: len(held) for name, held in job.running_on.items()}
-            tau = uncontended_tau(work, shape_of(network, gpus_on), network, scenario.contention)
+            tau = uncontended_tau(pace.work, shape_of(network, gpus_on), network, scenario.contention)
         return clock.duration(job.remaining_iterations, clock.rate(tau))
 
     return Problem(
@@ -130,9 +126,9 @@ def problem_of(scenario: Scenario) -> Problem:
         ),
         gpus=tuple(job.gpus for job in jobs),
         iterations=tuple(job.remaining_iterations for job in jobs),
-        works=works,
+        works=tuple(pace.work for pace in paces),
         release=release,
-        best_case=tuple(best_case(job, work) for job, work in zip(jobs, works, strict=True)),
+        best_case=tuple(best_case(job, pace) for job, pace in zip(jobs, paces, strict=True)),
         worst_case=worst_case,
         running={
             at: _numbered(job.running_on, server_index, first_gpu)
@@ -143,23 +139,51 @@ def problem_of(scenario: Scenario) -> Problem:
     )
 
 
-def _worst_case(place: str, job: Job, tau: float, clock: Clock) -> float:
+class _Pace(NamedTuple):
+    """What jobs that are alike have in common."""
+
+    work: Work
+    best_tau: float
+    worst_tau: float
+
+
+def _paces(scenario: Scenario, network: Network) -> list[_Pace]:
+    """Return the pace of every job; those of a trace are of few kinds, and each is computed once."""
+    extremes = Extremes(network, scenario.contention, sum(job.gpus >= 2 for job in scenario.jobs))
+    known: dict[tuple[int, float, float], _Pace] = {}
+    paces = []
+    for job in scenario.jobs:
+        kind = (job.gpus, job.gradient_mb, job.compute_s)
+        pace = known.get(kind)
+        if pace is None:
+            work = work_of(job, scenario.cluster)
+            best, worst = extremes.best_case_tau(work, job.gpus), extremes.worst_case_tau(work, job.gpus)
+            pace = known[kind] = _Pace(work, best, worst)
+        paces.append(pace)
+    return paces
+
+
+def _worst_case(at: int, job: Job, tau: float, clock: Clock) -> float:
     """Return the worst-case duration; refuse a job that would not move, or never end."""
     if not math.isfinite(tau):
-        raise InputError("takes for ever at these link speeds", field="an iteration", place=place)
+        raise InputError("takes for ever at these link speeds", field="an iteration", place=_place(at, job))
     if clock.slotted and clock.rate(tau) < 1:
         raise InputError(
             f"can take {tau:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, so the "
             'job would not move; use a longer time.slot_s or time.model = "continuous"',
             field="an iteration",
-            place=place,
+            place=_place(at, job),
         )
     duration = clock.duration(job.remaining_iterations, clock.rate(tau))
     end = clock.units(job.submit_s) + duration
     # The sum over a million such jobs is still a number.
     if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * 1e6)):
-        raise InputError("the job may end too late to be counted exactly", place=place)
+        raise InputError("the job may end too late to be counted exactly", place=_place(at, job))
     return duration
+
+
+def _place(at: int, job: Job) -> str:
+    return f"jobs[{at}] {job.name!r}"
 
 
 def _numbered(

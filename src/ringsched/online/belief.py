@@ -20,6 +20,8 @@ def believed_problem(problem: Problem, error: float, seed: int) -> Problem:
     estimate is wrong by a factor between 1/(1 + error) and 1 + error, drawn evenly on a logarithmic
     scale, job by job in the order of the scenario.
     """
+    if error == 0 and all(job.estimate_s is None for job in problem.scenario.jobs):
+        return problem
     chance = Random(seed)
     jobs = tuple(
         _believed(problem, at, job, math.exp(chance.uniform(-1, 1) * math.log1p(error)))

@@ -103,14 +103,16 @@ def replay(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[in
 
 def _order(problem: Problem, priority: Sequence[float], release: Sequence[float]) -> dict[str, Any]:
     num_jobs = problem.num_jobs
-    job_at = sorted(range(num_jobs), key=lambda job: (priority[job], job))
+    job_at = np.argsort(np.array(priority), kind="stable")  # of one priority, as they are numbered
     rank = np.zeros(num_jobs, dtype=np.int64)
     rank[job_at] = np.arange(num_jobs)
+    released = np.array(release, dtype=np.float64)
+    queued = np.array(problem.queued, dtype=np.int64)
     return {
-        "release": np.array(release, dtype=np.float64),
-        "arrivals": np.array(sorted(problem.queued, key=lambda job: (release[job], job)), dtype=np.int64),
+        "release": released,
+        "arrivals": queued[np.argsort(released[queued], kind="stable")],
         "rank": rank,
-        "job_at": np.array(job_at, dtype=np.int64),
+        "job_at": job_at,
         "waiting": np.zeros(num_jobs, dtype=np.int64),
     }
 

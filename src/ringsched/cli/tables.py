@@ -14,6 +14,7 @@ from rich.table import Table
 from ringsched.cli.figures import figure, seconds
 from ringsched.cli.reasons import reason
 from ringsched.model import OBJECTIVES, Certificate, Placement, Plan, Scenario
+from ringsched.online.registry import OnlinePolicy
 from ringsched.policies.policy import Policy
 from ringsched.verify import Verdict
 
@@ -66,6 +67,17 @@ def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
         options = " ".join(f"--{option}" for option in sorted(policy.options))
         table.add_row(policy.name, policy.order, policy.rule, policy.search, options)
     show([table, f"orders for --order: {', '.join(orders)}"])
+
+
+def print_online_policies(policies: Sequence[OnlinePolicy], orders: Sequence[str]) -> None:
+    """Print the table of policies for jobs that arrive over time."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("policy", "queue order", "placement", "what it is", "options"):
+        table.add_column(column, overflow="fold", no_wrap=column in ("policy", "queue order"))
+    for policy in policies:
+        options = " ".join(f"--{option}" for option in sorted(policy.options))
+        table.add_row(policy.name, policy.order, policy.rule, policy.summary, options)
+    show([table, f"orders for --order: {', '.join(orders)}; each with --backfill none or easy"])
 
 
 def placed(placement: Placement) -> str:

@@ -51,12 +51,25 @@ def kernel(function: _Function) -> _Function:
     Kernels allocate nothing, so they do without reference counts; counting those of the arrays in our
     named tuples at every call took three quarters of the time.
     """
+    return _compiled(function)
+
+
+def part(function: _Function) -> _Function:
+    """Make `function` a part of the kernels that call it, for the sake of the compiler's time.
+
+    LLVM optimises all that a kernel calls once more for each kernel; a chain of them is compiled as
+    often as it is long. A part is put in where it is called and never compiled by itself.
+    """
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: _Function, **options: Any) -> _Function:
     with _LOCK:  # modules may be imported by several threads, and the setting is one for all
         folder = _cache_folder(function.__module__.split(".")[1])
         theirs, config.CACHE_DIR = config.CACHE_DIR, folder or config.CACHE_DIR
         try:
             compiled: _Function = _njit(
-                function, cache=folder is not None, nogil=True, error_model="numpy", _nrt=False
+                function, cache=folder is not None, nogil=True, error_model="numpy", _nrt=False, **options
             )
         finally:
             config.CACHE_DIR = theirs

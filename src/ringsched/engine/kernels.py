@@ -19,7 +19,7 @@ from ringsched.engine.state import (
     STAMP,
     State,
 )
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.model.checks import MAX_INTEGER
 
 
@@ -61,7 +61,7 @@ def start(arrays: Arrays, state: State, job: int, charge: int) -> None:
     _touch(state, job)
 
 
-@kernel
+@part
 def _charge(arrays: Arrays, state: State, server: int, load: int) -> None:
     state.server_load[server] += load
     capacity = arrays.capacity[server]
@@ -116,7 +116,7 @@ def advance(arrays: Arrays, state: State, time: float) -> None:
         _finish(arrays, state, state.heap[0])
 
 
-@kernel
+@part
 def _finish(arrays: Arrays, state: State, job: int) -> None:
     state.finished[job] = state.now[0]
     _pop(state)
@@ -128,7 +128,7 @@ def _finish(arrays: Arrays, state: State, job: int) -> None:
         _leave(arrays, state, entry)
 
 
-@kernel
+@part
 def _rate(arrays: Arrays, tau: float) -> float:
     """Return iterations per slot, or seconds per iteration (engine/clock.py says more)."""
     if arrays.slotted:
@@ -136,14 +136,14 @@ def _rate(arrays: Arrays, tau: float) -> float:
     return tau
 
 
-@kernel
+@part
 def _duration(arrays: Arrays, iterations: float, rate: float) -> float:
     if arrays.slotted:
         return float((int(iterations) + int(rate) - 1) // int(rate))
     return iterations * rate
 
 
-@kernel
+@part
 def _done(arrays: Arrays, elapsed: float, rate: float) -> float:
     return elapsed * rate if arrays.slotted else elapsed / rate
 
@@ -151,7 +151,7 @@ def _done(arrays: Arrays, elapsed: float, rate: float) -> float:
 # Idle GPUs: a list for each server, by (load, GPU). Loads change only when a GPU leaves its list.
 
 
-@kernel
+@part
 def _drop_busy(arrays: Arrays, state: State, server: int, num_dropped: int) -> None:
     first = arrays.first_gpu[server]
     kept = first
@@ -164,7 +164,7 @@ def _drop_busy(arrays: Arrays, state: State, server: int, num_dropped: int) -> N
     state.idle_share[server] = state.num_idle[server] / arrays.capacity[server]
 
 
-@kernel
+@part
 def _add_idle(arrays: Arrays, state: State, gpu: int) -> None:
     server = arrays.server_of[gpu]
     first = arrays.first_gpu[server]
@@ -184,7 +184,7 @@ def _add_idle(arrays: Arrays, state: State, gpu: int) -> None:
 # Links: a list of entries for each, an entry being one job on one link.
 
 
-@kernel
+@part
 def _enter(arrays: Arrays, state: State, job: int, link: int) -> None:
     entry = 2 * arrays.gpu_first[job] + state.num_links[job]
     state.num_links[job] += 1
@@ -195,7 +195,7 @@ def _enter(arrays: Arrays, state: State, job: int, link: int) -> None:
     _resize(arrays, state, link, place + 1)
 
 
-@kernel
+@part
 def _enter_racks(arrays: Arrays, state: State, job: int) -> None:
     """Enter the uplinks of the racks that hold a part of the job, not all of it."""
     offset = arrays.gpu_first[job]
@@ -207,7 +207,7 @@ def _enter_racks(arrays: Arrays, state: State, job: int) -> None:
             state.rack_gpus[rack] = 0
 
 
-@kernel
+@part
 def _leave(arrays: Arrays, state: State, entry: int) -> None:
     """Take an entry off its link; the last one there takes its place."""
     link = state.entry_link[entry]
@@ -218,7 +218,7 @@ def _leave(arrays: Arrays, state: State, entry: int) -> None:
     _resize(arrays, state, link, state.num_on_link[link] - 1)
 
 
-@kernel
+@part
 def _resize(arrays: Arrays, state: State, link: int, num_jobs: int) -> None:
     """Set the number of jobs on a link; all of them are touched."""
     state.counts[NUM_CONTENDED] += int(num_jobs > 1) - int(state.num_on_link[link] > 1)
@@ -229,7 +229,7 @@ def _resize(arrays: Arrays, state: State, link: int, num_jobs: int) -> None:
         _touch(state, arrays.entry_job[state.on_link[at]])
 
 
-@kernel
+@part
 def _touch(state: State, job: int) -> None:
     if state.touched_at[job] != state.counts[STAMP] + 1:
         state.touched_at[job] = state.counts[STAMP] + 1
@@ -240,7 +240,7 @@ def _touch(state: State, job: int) -> None:
 # Completions: a binary heap of running jobs by (finish, job), each job knowing its place.
 
 
-@kernel
+@part
 def _push(state: State, job: int) -> None:
     place = state.counts[NUM_RUNNING]
     state.counts[NUM_RUNNING] += 1
@@ -249,7 +249,7 @@ def _push(state: State, job: int) -> None:
     _sift(state, place)
 
 
-@kernel
+@part
 def _pop(state: State) -> None:
     state.heap_place[state.heap[0]] = ENDED
     state.counts[NUM_RUNNING] -= 1
@@ -260,7 +260,7 @@ def _pop(state: State) -> None:
         _sift(state, 0)
 
 
-@kernel
+@part
 def _sift(state: State, place: int) -> None:
     """Move the job at `place` up or down to where its finish belongs."""
     job = state.heap[place]
@@ -282,13 +282,13 @@ def _sift(state: State, place: int) -> None:
     _put(state, job, place)
 
 
-@kernel
+@part
 def _put(state: State, job: int, place: int) -> None:
     state.heap[place] = job
     state.heap_place[job] = place
 
 
-@kernel
+@part
 def _is_before(state: State, one: int, other: int) -> bool:
     return state.finish[one] < state.finish[other] or (
         state.finish[one] == state.finish[other] and one < other

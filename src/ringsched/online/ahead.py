@@ -7,7 +7,7 @@ import math
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.kernels import _duration, _push, advance, next_completion, settle
 from ringsched.engine.state import NUM_CONTENDED, NUM_IDLE, NUM_RUNNING, NUM_TOUCHED, State
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.online.course import NUM_AHEAD, Stage
 from ringsched.placement.charges import MAX_LOAD
 from ringsched.placement.trial import place
@@ -52,7 +52,7 @@ def start_ahead(stage: Stage, job: int, latest: float) -> float:
     return ghost.now[0]
 
 
-@kernel
+@part
 def _copy_cluster(arrays: Arrays, state: State, ghost: State) -> None:
     for gpu in range(len(state.holder)):
         ghost.holder[gpu] = state.holder[gpu]
@@ -72,7 +72,7 @@ def _copy_cluster(arrays: Arrays, state: State, ghost: State) -> None:
             ghost.on_link[at] = state.on_link[at]
 
 
-@kernel
+@part
 def _copy_job(arrays: Arrays, state: State, ghost: State, job: int) -> None:
     offset = arrays.gpu_first[job]
     for at in range(offset, offset + arrays.gpus[job]):
@@ -87,7 +87,7 @@ def _copy_job(arrays: Arrays, state: State, ghost: State, job: int) -> None:
     ghost.rate[job] = state.rate[job]
 
 
-@kernel
+@part
 def _believe(arrays: Arrays, believed: Arrays, state: State, ghost: State, job: int) -> None:
     """Set when a running job is believed to end: later than now, as it still runs.
 

@@ -14,7 +14,7 @@ from ringsched.engine.clock import SLACK
 from ringsched.engine.kernels import settle, start
 from ringsched.engine.outlook import time_for
 from ringsched.engine.state import NOT_STARTED, NUM_IDLE
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.online.ahead import look_ahead, start_ahead
 from ringsched.online.course import EXTRA, LAST_PROMISED, PROMISED, Course, Stage
 from ringsched.online.waiting import NOBODY
@@ -22,7 +22,7 @@ from ringsched.placement.alone import alone
 from ringsched.placement.trial import FIXED, FREE_LINKS
 
 
-@kernel
+@part
 def promise(stage: Stage, head: int, earliest: float) -> None:
     """Promise the head its start in a forward simulation, or `earliest` if that is later."""
     course = stage.course
@@ -46,7 +46,7 @@ def latest_start(arrays: Arrays, course: Course) -> float:
     return time if arrays.slotted or time == math.inf else time + SLACK * max(1.0, time)
 
 
-@kernel
+@part
 def admits(stage: Stage, head: int, job: int) -> bool:
     """Whether the job may start on the chosen GPUs, past the head; if so, what is left over is set."""
     believed, state, ghost, course = stage.believed, stage.state, stage.ghost, stage.course

@@ -7,7 +7,7 @@ import math
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.kernels import advance, next_completion, settle, start
 from ringsched.engine.state import NUM_IDLE, State, reset
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
 from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, record
 from ringsched.online.waiting import NOBODY, head, join, leave, next_candidate
@@ -72,7 +72,7 @@ def arrive(stage: Stage) -> int:
     return at - first
 
 
-@kernel
+@part
 def _start_in_order(stage: Stage) -> int:
     """Start jobs from the head on until one finds no place; return that one, or NOBODY."""
     while stage.course.counts[NUM_WAITING] > 0:
@@ -84,7 +84,7 @@ def _start_in_order(stage: Stage) -> int:
     return NOBODY
 
 
-@kernel
+@part
 def _start_past(stage: Stage, blocked: int) -> None:
     """Start those behind the head that do not move its start, in order."""
     state, queue, course = stage.state, stage.queue, stage.course
@@ -100,7 +100,7 @@ def _start_past(stage: Stage, blocked: int) -> None:
             start_past(stage, job)
 
 
-@kernel
+@part
 def finds_place(stage: Stage, job: int) -> bool:
     """Choose GPUs for a job by the rule; False if it has to wait."""
     limit = MAX_LOAD - stage.queue.charge[job]

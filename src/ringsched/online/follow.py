@@ -11,7 +11,7 @@ from ringsched.engine.arrays import Arrays, Floats, Integers
 from ringsched.engine.kernels import advance, next_completion, settle
 from ringsched.engine.outlook import remaining_now
 from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
 from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, record
 from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_past, start_waiting
@@ -85,7 +85,7 @@ def follow(stage: Stage, agenda: Agenda, backfills: bool, exact: bool, most_even
     return MORE
 
 
-@kernel
+@part
 def _start_planned(stage: Stage, agenda: Agenda) -> int:
     """Start whoever the plan lets start now; return the first who has to wait, or NOBODY.
 
@@ -115,7 +115,7 @@ def _start_planned(stage: Stage, agenda: Agenda) -> int:
     return agenda.order[0] if agenda.counts[NUM_PLANNED] > 0 else NOBODY
 
 
-@kernel
+@part
 def _start_others(stage: Stage, agenda: Agenda, blocked: int) -> None:
     """Start those behind the first that do not move its start: by best fit, whatever is planned for them."""
     arrays, state, course = stage.arrays, stage.state, stage.course
@@ -140,7 +140,7 @@ def _start_others(stage: Stage, agenda: Agenda, blocked: int) -> None:
     _close_gap(agenda, num_kept, at)
 
 
-@kernel
+@part
 def _close_gap(agenda: Agenda, first: int, end: int) -> None:
     """Take the jobs from `first` to `end` off the agenda."""
     if first == end:
@@ -150,7 +150,7 @@ def _close_gap(agenda: Agenda, first: int, end: int) -> None:
     agenda.counts[NUM_ORDERED] -= end - first
 
 
-@kernel
+@part
 def _is_unclaimed(stage: Stage, agenda: Agenda, job: int) -> bool:
     """Whether no job before this one on the agenda is to have one of its GPUs."""
     offset = stage.arrays.gpu_first[job]
@@ -160,14 +160,14 @@ def _is_unclaimed(stage: Stage, agenda: Agenda, job: int) -> bool:
     return True
 
 
-@kernel
+@part
 def _claim(stage: Stage, agenda: Agenda, job: int) -> None:
     offset = stage.arrays.gpu_first[job]
     for at in range(offset, offset + stage.arrays.gpus[job]):
         agenda.claimed[stage.queue.planned[at]] = agenda.counts[_STAMP]
 
 
-@kernel
+@part
 def _next_planned(stage: Stage, agenda: Agenda) -> float:
     """Return the next time at which the plan starts a job."""
     for at in range(agenda.counts[NUM_PLANNED]):  # by start

@@ -11,7 +11,7 @@ from ringsched.contention.kernels import iteration_time_s, tau_at
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.outlook import done_in, remaining_now, time_for
 from ringsched.engine.state import State
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.placement.free_links import free_links
 from ringsched.placement.scratch import Scratch
 
@@ -24,7 +24,7 @@ def adaptive_overlap(arrays: Arrays, state: State, scratch: Scratch, job: int) -
     return free_links(arrays, state, scratch, job, 2) and _pays(arrays, state, scratch, job)
 
 
-@kernel
+@part
 def _pays(arrays: Arrays, state: State, scratch: Scratch, job: int) -> bool:
     """Compare the sum of the ends of the job and those it would slow: together, or one after the other.
 
@@ -48,7 +48,7 @@ def _pays(arrays: Arrays, state: State, scratch: Scratch, job: int) -> bool:
     return together < apart
 
 
-@kernel
+@part
 def _look(arrays: Arrays, state: State, scratch: Scratch, job: int, at: int) -> tuple[float, float, float]:
     """Return what a neighbour has left, and its tau without and with `job` on its links."""
     other = scratch.neighbours[at]
@@ -59,7 +59,7 @@ def _look(arrays: Arrays, state: State, scratch: Scratch, job: int, at: int) -> 
     )
 
 
-@kernel
+@part
 def _end_beside(arrays: Arrays, remaining: float, apart_tau: float, shared_tau: float, until: float) -> float:
     """Return when a job ends that is slowed until the other one has ended."""
     end = time_for(arrays, remaining, shared_tau)
@@ -68,7 +68,7 @@ def _end_beside(arrays: Arrays, remaining: float, apart_tau: float, shared_tau: 
     return until + time_for(arrays, remaining - done_in(arrays, until, shared_tau), apart_tau)
 
 
-@kernel
+@part
 def _neighbours(arrays: Arrays, state: State, scratch: Scratch) -> int:
     """List the jobs on the links in `scratch.links`, each once; no link has more than one."""
     neighbours, size = scratch.neighbours, 0
@@ -86,7 +86,7 @@ def _neighbours(arrays: Arrays, state: State, scratch: Scratch) -> int:
     return size
 
 
-@kernel
+@part
 def _taus(arrays: Arrays, state: State, scratch: Scratch, job: int) -> tuple[float, float]:
     """Return the job's tau on the chosen GPUs, alone and beside those on its links."""
     alone = shared = math.inf
@@ -102,7 +102,7 @@ def _taus(arrays: Arrays, state: State, scratch: Scratch, job: int) -> tuple[flo
     return tau_at(arrays, job, alone, num_servers), tau_at(arrays, job, shared, num_servers)
 
 
-@kernel
+@part
 def _slowed(arrays: Arrays, state: State, scratch: Scratch, job: int, other: int) -> float:
     """Return the tau of a running job with one more on the links that `job` would cross."""
     bandwidth_gbps = state.free_gbps[other]

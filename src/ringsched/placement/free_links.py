@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.state import State
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.placement.best_fit import best_fit
 from ringsched.placement.scratch import Scratch
 
@@ -25,7 +25,7 @@ def free_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jo
     return num_full == 0
 
 
-@kernel
+@part
 def _crossed(arrays: Arrays, state: State, scratch: Scratch, job: int) -> int:
     """List the links the job would cross on the chosen GPUs: 0 < y(v) < G, eq. (6)."""
     below, wanted, num_links = scratch.below, arrays.gpus[job], 0

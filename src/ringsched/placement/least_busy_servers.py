@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringsched.engine.arrays import Arrays, Integers
 from ringsched.engine.state import LOAD_VERSION, State
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.placement.scratch import Scratch
 from ringsched.placement.select import least
 
@@ -30,7 +30,7 @@ def least_busy_servers(
     return least(arrays, state, arrays.gpus[job], limit, servers, scratch.no_tie)
 
 
-@kernel
+@part
 def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tuple[int, int]:
     """Find the shortest large enough prefix of servers by load per GPU (line 2); all if none is.
 
@@ -73,7 +73,7 @@ def sink(state: State, order: Integers, place: int, size: int) -> None:
     order[place] = server
 
 
-@kernel
+@part
 def _is_less_busy(state: State, one: int, other: int) -> bool:
     """Compare loads per GPU, then indices."""
     if state.whole_load[one] != state.whole_load[other]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringsched.engine.arrays import Arrays, Integers
 from ringsched.engine.state import State
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.placement.least_busy_servers import sink
 from ringsched.placement.least_loaded import least_loaded
 from ringsched.placement.scratch import Scratch
@@ -39,7 +39,7 @@ def least_workload(arrays: Arrays, state: State, scratch: Scratch, job: int, lim
     return False
 
 
-@kernel
+@part
 def _heap(state: State, order: Integers) -> int:
     """Make a heap of the servers with idle GPUs, the least busy on top; return its size."""
     size = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.state import State
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.placement.best_fit import take
 from ringsched.placement.scratch import Scratch
 from ringsched.placement.select import sort
@@ -53,7 +53,7 @@ def quiet_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_o
     return False
 
 
-@kernel
+@part
 def _busiest_link(arrays: Arrays, state: State, server: int) -> int:
     """Return how many jobs cross the uplink of a server or that of its rack, whichever has more."""
     rack = arrays.rack_of[server]
@@ -61,7 +61,7 @@ def _busiest_link(arrays: Arrays, state: State, server: int) -> int:
     return on_link if rack < 0 else max(on_link, state.num_on_link[rack])
 
 
-@kernel
+@part
 def _tightest_rack(arrays: Arrays, state: State, scratch: Scratch, wanted: int, level: int) -> int:
     """Return the rack with the fewest idle GPUs that suffice, behind quiet links of its servers.
 
@@ -82,7 +82,7 @@ def _tightest_rack(arrays: Arrays, state: State, scratch: Scratch, wanted: int, 
     return tightest
 
 
-@kernel
+@part
 def _choose(arrays: Arrays, state: State, scratch: Scratch, wanted: int, level: int, rack: int) -> None:
     """Take the emptiest servers, and as the last one the fullest that holds the rest."""
     for server in range(len(arrays.rack_of)):
@@ -98,7 +98,7 @@ def _choose(arrays: Arrays, state: State, scratch: Scratch, wanted: int, level: 
     sort(state.chosen, wanted)
 
 
-@kernel
+@part
 def _next_server(state: State, scratch: Scratch, rest: int) -> int:
     """Return the fullest server that holds the rest, else the emptiest; ties go to the lower index."""
     emptiest = -1

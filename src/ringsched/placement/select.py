@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringsched.engine.arrays import Arrays, Floats, Integers
 from ringsched.engine.state import State
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 
 
 @kernel
@@ -58,7 +58,7 @@ def sort(values: Integers, size: int) -> None:
         gap //= 3
 
 
-@kernel
+@part
 def _sink(arrays: Arrays, state: State, tie: Floats, gpu: int, place: int, size: int) -> None:
     """Put a GPU into the heap of those chosen, at `place` or below, where a worse one stands above it."""
     chosen = state.chosen
@@ -73,7 +73,7 @@ def _sink(arrays: Arrays, state: State, tie: Floats, gpu: int, place: int, size:
     chosen[place] = gpu
 
 
-@kernel
+@part
 def _is_better(arrays: Arrays, state: State, tie: Floats, gpu: int, other: int) -> bool:
     if state.load[gpu] != state.load[other]:
         return state.load[gpu] < state.load[other]

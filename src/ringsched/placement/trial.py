@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ringsched.engine.arrays import Arrays, Floats, Integers
 from ringsched.engine.kernels import advance, next_completion, settle, start
 from ringsched.engine.state import NUM_IDLE, State, reset
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.placement.adaptive_overlap import adaptive_overlap
 from ringsched.placement.best_fit import best_fit
 from ringsched.placement.first_fit import first_fit
@@ -147,7 +147,7 @@ def place(
 # The waiting jobs: a binary heap of ranks.
 
 
-@kernel
+@part
 def _push(heap: Integers, place: int, rank: int) -> None:
     while place > 0 and heap[(place - 1) // 2] > rank:
         heap[place] = heap[(place - 1) // 2]
@@ -155,7 +155,7 @@ def _push(heap: Integers, place: int, rank: int) -> None:
     heap[place] = rank
 
 
-@kernel
+@part
 def _pop(heap: Integers, size: int) -> None:
     """Remove the top; `size` is what is left."""
     rank, place = heap[size], 0

@@ -7,7 +7,7 @@ import math
 from ringsched.engine.arrays import Arrays, Integers
 from ringsched.engine.kernels import advance, next_completion, settle, start
 from ringsched.engine.state import NUM_IDLE, State, reset
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.placement.fixed import fixed
 from ringsched.placement.quiet_links import one_server, quiet_links
 from ringsched.placement.scratch import Scratch
@@ -72,7 +72,7 @@ def decode(
         advance(arrays, state, time)
 
 
-@kernel
+@part
 def _pass(
     arrays: Arrays,
     state: State,
@@ -119,7 +119,7 @@ def total_cost(arrays: Arrays, state: State, task: Task, cost: int) -> float:
     return total
 
 
-@kernel
+@part
 def _with(arrays: Arrays, task: Task, cost: int, total: float, job: int, finish: float) -> float:
     """Return the total with one job more."""
     if cost == MAKESPAN:
@@ -129,7 +129,7 @@ def _with(arrays: Arrays, task: Task, cost: int, total: float, job: int, finish:
     return total + float(task.weight[job]) * finish
 
 
-@kernel
+@part
 def _later(arrays: Arrays, task: Task, cost: int, least: float, job: int, now: float) -> float:
     """Return the least cost, now that the job is known to start at this instant."""
     finish = now + float(task.best_case[job])
@@ -139,7 +139,7 @@ def _later(arrays: Arrays, task: Task, cost: int, least: float, job: int, now: f
     return least + (_with(arrays, task, cost, 0.0, job, finish) - before)
 
 
-@kernel
+@part
 def _place(
     arrays: Arrays, state: State, scratch: Scratch, task: Task, job: int, habit: int, largest_idle: int
 ) -> bool:
@@ -151,7 +151,7 @@ def _place(
     return quiet_links(arrays, state, scratch, job, 0 if habit == QUIET else len(arrays.gpus))
 
 
-@kernel
+@part
 def _largest_idle(state: State) -> int:
     """Return the most GPUs that are idle in one server."""
     largest = 0
@@ -160,7 +160,7 @@ def _largest_idle(state: State) -> int:
     return largest
 
 
-@kernel
+@part
 def _link(next_rank: Integers) -> None:
     """Make a list of all ranks; its head stands behind them."""
     head = len(next_rank) - 1

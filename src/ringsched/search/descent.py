@@ -8,7 +8,7 @@ import numpy as np
 
 from ringsched.engine.arrays import Arrays, Floats, Integers
 from ringsched.engine.state import State
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.placement.scratch import Scratch
 from ringsched.search.chance import below, new_chance
 from ringsched.search.decode import COMPLETION, PRUNED, decode, total_cost
@@ -128,7 +128,7 @@ def descend(
             _accept(arrays, state, task, chain, value, tie, objective)
 
 
-@kernel
+@part
 def _accept(
     arrays: Arrays, state: State, task: Task, chain: Chain, value: float, tie: float, objective: int
 ) -> None:
@@ -145,7 +145,7 @@ def _accept(
         _copy(chain.habit, chain.best_habit)
 
 
-@kernel
+@part
 def _kick(task: Task, chain: Chain) -> None:
     """Go back to the best genes and change them more than a step would."""
     _copy(chain.best_order, chain.new_order)
@@ -156,12 +156,12 @@ def _kick(task: Task, chain: Chain) -> None:
         _change(task, chain)
 
 
-@kernel
+@part
 def _change(task: Task, chain: Chain) -> None:
     move(task, chain.new_order, chain.new_habit, chain.new_rank, chain.late, chain.chance)
 
 
-@kernel
+@part
 def _tie(state: State, chain: Chain, cost: int) -> float:
     """Return the sum of the latest finishes, which tells schedules of one makespan apart."""
     late, size = chain.new_late, 0
@@ -183,7 +183,7 @@ def _tie(state: State, chain: Chain, cost: int) -> float:
     return total
 
 
-@kernel
+@part
 def _copy(source: Integers, target: Integers) -> None:
     for at in range(len(source)):
         target[at] = source[at]

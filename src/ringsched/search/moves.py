@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringsched.engine.arrays import Integers
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.search.chance import below
 from ringsched.search.decode import NUM_HABITS
 from ringsched.search.task import Task
@@ -45,7 +45,7 @@ def move(
         _insert(order, rank, job, to)
 
 
-@kernel
+@part
 def _insert(order: Integers, rank: Integers, job: int, to: int) -> None:
     place = rank[job]
     step = 1 if to > place else -1
@@ -55,7 +55,7 @@ def _insert(order: Integers, rank: Integers, job: int, to: int) -> None:
     _put(order, rank, job, to)
 
 
-@kernel
+@part
 def _put(order: Integers, rank: Integers, job: int, place: int) -> None:
     order[place] = job
     rank[job] = place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringsched.engine.arrays import Integers
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.search.exact.instance import Instance
 from ringsched.search.exact.stack import WAITING, Stack
 
@@ -19,7 +19,7 @@ def next_option(instance: Instance, stack: Stack, level: int) -> int:
     return -1
 
 
-@kernel
+@part
 def _may_start(instance: Instance, stack: Stack, level: int, option: int) -> bool:
     job = instance.job_of[option]
     if not is_ready(instance, stack, level, job):
@@ -38,7 +38,7 @@ def _may_start(instance: Instance, stack: Stack, level: int, option: int) -> boo
     )
 
 
-@kernel
+@part
 def _may_start_within(instance: Instance, stack: Stack, level: int, option: int) -> bool:
     """Only who would have harmed another before starts between events.
 
@@ -68,7 +68,7 @@ def fits(instance: Instance, option: int, free: Integers, level: int) -> bool:
     return True
 
 
-@kernel
+@part
 def _has_double(instance: Instance, stack: Stack, level: int, option: int) -> bool:
     """Return whether exchanging two servers that are alike now gives an option that is tried instead."""
     for server in range(len(instance.capacity)):
@@ -80,7 +80,7 @@ def _has_double(instance: Instance, stack: Stack, level: int, option: int) -> bo
     return False
 
 
-@kernel
+@part
 def _are_alike(instance: Instance, stack: Stack, level: int, server: int, other: int) -> bool:
     if stack.free_before[level, server] != stack.free_before[level, other]:
         return False

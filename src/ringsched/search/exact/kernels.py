@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringsched.engine.clock import SLACK
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.search.exact.choices import next_option
 from ringsched.search.exact.instance import Instance
 from ringsched.search.exact.levels import choose
@@ -45,7 +45,7 @@ def explore(instance: Instance, stack: Stack, piece: float, max_nodes: int) -> b
     return level < 0
 
 
-@kernel
+@part
 def _all_ended(instance: Instance, stack: Stack, level: int) -> bool:
     for job in range(len(instance.gpus)):  # noqa: SIM110 - kernels know no generators
         if stack.option[level, job] != ENDED:
@@ -53,7 +53,7 @@ def _all_ended(instance: Instance, stack: Stack, level: int) -> bool:
     return True
 
 
-@kernel
+@part
 def _keep(instance: Instance, stack: Stack, level: int, value: float) -> None:
     """Keep a plan that is better than all before; from now on only better ones are of interest."""
     row = 1 if stack.loose[level] else 0

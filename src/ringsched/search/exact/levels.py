@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.search.exact.instance import Instance
 from ringsched.search.exact.stack import LEVEL, WAITING, Stack
 
@@ -49,7 +49,7 @@ def choose(instance: Instance, stack: Stack, level: int, option: int) -> None:
     _occupy(instance, stack, below, option, stack.within[level])
 
 
-@kernel
+@part
 def _occupy(instance: Instance, stack: Stack, level: int, option: int, fresh: bool) -> None:
     job = instance.job_of[option]
     stack.option[level, job] = option

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.search.exact.instance import Instance
 from ringsched.search.exact.stack import ENDED, WAITING, Stack
 
@@ -26,7 +26,7 @@ def node_bound(instance: Instance, stack: Stack, level: int) -> float:
     return _bound_of_sum(instance, stack, level, num_running)
 
 
-@kernel
+@part
 def _rank_running(instance: Instance, stack: Stack, level: int) -> int:
     """Set the earliest end of every running job and sort them by it; return how many there are."""
     number = 0
@@ -45,7 +45,7 @@ def _rank_running(instance: Instance, stack: Stack, level: int) -> int:
     return number
 
 
-@kernel
+@part
 def _bound_of_last(instance: Instance, stack: Stack, level: int, num_running: int) -> float:
     now, limit = stack.time[level], stack.limit[0]
     num_gpus = instance.capacity.sum()
@@ -75,7 +75,7 @@ def _bound_of_last(instance: Instance, stack: Stack, level: int, num_running: in
     return value
 
 
-@kernel
+@part
 def _bound_of_sum(instance: Instance, stack: Stack, level: int, num_running: int) -> float:
     """Return the larger of: every job as early as it can be; one wide machine, Smith's rule."""
     ended, apart = 0.0, 0.0
@@ -91,7 +91,7 @@ def _bound_of_sum(instance: Instance, stack: Stack, level: int, num_running: int
     return ended + max(apart, _squashed(instance, stack, level))
 
 
-@kernel
+@part
 def _squashed(instance: Instance, stack: Stack, level: int) -> float:
     """Return the least weighted sum of finishes if the areas could be poured into all GPUs at once.
 
@@ -118,12 +118,12 @@ def _squashed(instance: Instance, stack: Stack, level: int) -> float:
     return total
 
 
-@kernel
+@part
 def _is_before(instance: Instance, stack: Stack, job: int, other: int) -> bool:
     return stack.end[job] * instance.weight[other] < stack.end[other] * instance.weight[job]
 
 
-@kernel
+@part
 def _earliest_finish(
     instance: Instance, stack: Stack, level: int, num_running: int, job: int, enough: float
 ) -> float:
@@ -145,7 +145,7 @@ def _earliest_finish(
     return earliest
 
 
-@kernel
+@part
 def _free_at(
     instance: Instance, stack: Stack, level: int, num_running: int, server: int, option: int
 ) -> float:

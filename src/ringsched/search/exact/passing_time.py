@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ringsched.engine.clock import SLACK
-from ringsched.jit import kernel
+from ringsched.jit import kernel, part
 from ringsched.search.exact.choices import fits, is_ready
 from ringsched.search.exact.instance import Instance
 from ringsched.search.exact.levels import copy, count
@@ -37,13 +37,13 @@ def move_on(instance: Instance, stack: Stack, level: int, piece: float) -> bool:
     return True
 
 
-@kernel
+@part
 def _end_of_piece(now: float, piece: float) -> float:
     end = (math.floor(now / piece) + 1) * piece
     return end if end > now * (1 + SLACK) else end + piece
 
 
-@kernel
+@part
 def _could_wait(instance: Instance, stack: Stack, level: int) -> bool:
     """Return whether a job may gain by starting between now and the next event."""
     if stack.slowed[level] == 0:
@@ -58,7 +58,7 @@ def _could_wait(instance: Instance, stack: Stack, level: int) -> bool:
     return False
 
 
-@kernel
+@part
 def _speed(instance: Instance, stack: Stack, level: int, job: int) -> float:
     """Return the job's speed; one within the piece meets those that run already, and slows none."""
     option = stack.option[level, job]
@@ -70,7 +70,7 @@ def _speed(instance: Instance, stack: Stack, level: int, job: int) -> float:
     return speed
 
 
-@kernel
+@part
 def _next_event(instance: Instance, stack: Stack, level: int) -> float:
     """Return when a job ends or is released next; leave the end of each running job in the scratch."""
     now = stack.time[level]
@@ -85,7 +85,7 @@ def _next_event(instance: Instance, stack: Stack, level: int) -> float:
     return event
 
 
-@kernel
+@part
 def _advance(instance: Instance, stack: Stack, level: int, time: float) -> None:
     """Move the next level, a copy of this one, to `time`; `_next_event` has left the ends."""
     below = level + 1
@@ -112,7 +112,7 @@ def _advance(instance: Instance, stack: Stack, level: int, time: float) -> None:
                 count(instance, stack, below, option, 1)
 
 
-@kernel
+@part
 def _end(instance: Instance, stack: Stack, level: int, job: int, time: float) -> None:
     option = stack.option[level, job]
     stack.option[level, job] = ENDED

@@ -39,8 +39,20 @@ def assert_same(ledger: Ledger, books: Books) -> None:
         assert found.get(key, 0.0) == pytest.approx(float(books.blame.get(key, 0)), rel=1e-9, abs=1e-9)
 
 
-@examples(150)
-@given(scenarios(min_jobs=0), st.sampled_from(POLICIES), st.integers(0, 9))
+@st.composite
+def crowded(draw: st.DrawFn) -> Scenario:
+    """Many small jobs that come one after another, so that links have several of them at a time."""
+    scenario = draw(scenarios(min_jobs=6, max_jobs=14))
+    return scenario.replace(
+        jobs=tuple(
+            job if job.is_running else job.replace(gpus=min(job.gpus, draw(st.integers(2, 3))))
+            for job in scenario.jobs
+        )
+    )
+
+
+@examples(200)
+@given(scenarios(min_jobs=0) | crowded(), st.sampled_from(POLICIES), st.integers(0, 9))
 def test_ledger_equals_books_kept_slot_by_slot(scenario: Scenario, policy: str, seed: int) -> None:
     ledger = ledger_of(scenario, policy, seed)
     plan = {job.name: job for job in ledger.plan.jobs}

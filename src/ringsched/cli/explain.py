@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ringsched.cli.plan_input import located
+from ringsched.cli.working import Working
 from ringsched.errors import InputError, UnknownName
 from ringsched.io.plan_file import load_plan
 from ringsched.io.scenario_file import load_scenario
@@ -29,7 +30,8 @@ def explain_command(scenario_file: Path, plan_file: Path, job_name: str | None, 
     from ringsched.analysis.blame.explain import explain
 
     try:
-        ledger = explain(scenario, plan)
+        with Working("keeping the books"):
+            ledger = explain(scenario, plan)
     except InputError as error:
         raise located(error, scenario_file, plan_file) from None
     if as_json:

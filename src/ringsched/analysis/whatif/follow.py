@@ -13,19 +13,20 @@ if TYPE_CHECKING:  # loaded with the kernels
     from ringsched.engine.simulate import LiveCluster
 
 
+def if_nobody_waits(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[int]]) -> Run | None:
+    """Run every job on its GPUs from its start, much faster than `follow`; None if some are still held."""
+    from ringsched.placement.runner import replay
+
+    run = replay(problem, starts, gpus)
+    on_time = all(actual == planned for actual, planned in zip(run.starts, starts, strict=True))
+    return run if on_time else None
+
+
 def follow(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[int]]) -> Run:
     """Run every job on its GPUs from its start, or as soon as those who had them before have left.
 
     Unlike in `replay`, a job that has to wait holds back only those who want the same GPUs after it.
     """
-    from ringsched.placement.runner import replay
-
-    run = replay(problem, starts, gpus)  # much faster, and the same if nobody has to wait
-    on_time = all(actual == planned for actual, planned in zip(run.starts, starts, strict=True))
-    return run if on_time else _follow(problem, starts, gpus)
-
-
-def _follow(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[int]]) -> Run:
     from ringsched.engine.simulate import LiveCluster
 
     cluster = LiveCluster(problem)

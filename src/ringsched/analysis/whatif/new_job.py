@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ringsched.analysis.planned_run import planned_run
 from ringsched.analysis.whatif.choices import alone, choices
-from ringsched.analysis.whatif.follow import follow
+from ringsched.analysis.whatif.follow import follow, if_nobody_waits
 from ringsched.analysis.whatif.options import Answer, Option, option_of
 from ringsched.analysis.whatif.planning import planning_of
 from ringsched.engine.problem import Problem, problem_of
@@ -98,13 +98,23 @@ def _with(scenario: Scenario, job: Job) -> Problem:
 
 def _options(problem: Problem, run: Run) -> Iterator[Option]:
     """Yield what comes of every choice that may be the soonest, the best, or the first to hurt nobody."""
-    job, latest = problem.num_jobs - 1, math.inf
+    job = problem.num_jobs - 1
+    release, submit = problem.release[job], problem.clock.units(problem.scenario.jobs[job].submit_s)
+    first_harmless = soonest = least_cost = math.inf
     for time, gpus in choices(problem, run):
+        earliest = time + alone(problem, job, gpus)
         # What ends after a choice that hurts nobody can be better in no respect.
-        if time > problem.release[job] and time + alone(problem, job, gpus) > latest:
+        if time > release and earliest > first_harmless:
             continue
-        after = follow(problem, [*run.starts, time], [*run.gpus, gpus])
+        starts, places = [*run.starts, time], [*run.gpus, gpus]
+        after = if_nobody_waits(problem, starts, places)
+        if after is None:
+            if time > release and earliest > soonest and earliest - submit > least_cost:
+                continue  # it hurts somebody, and is neither soonest nor best
+            after = follow(problem, starts, places)
         option = option_of(problem, run, after)
         if not option.delays:
-            latest = min(latest, after.finishes[-1])
+            first_harmless = min(first_harmless, after.finishes[-1])
+        soonest = min(soonest, after.finishes[-1])
+        least_cost = min(least_cost, problem.clock.units(option.cost_s))
         yield option

@@ -68,6 +68,11 @@ def test_every_feature_at_once_and_nothing_at_all(tmp_path: Path) -> None:
         assert result.stdout.startswith(f"{len(content['jobs'])} jobs, policy list-scheduling")
     said = run("explain", tmp_path / "full.json", tmp_path / "full-plan.json", "--job", "running").stdout
     assert "runs already, with 70 iterations left at time 0" in said
+    early = edited({("cluster", "servers", 0, "count"): 9})
+    scenario, plan = write_json(tmp_path, early, "early.json"), tmp_path / "early-plan.json"
+    assert run("plan", scenario, "--policy", "longest-first", "-o", plan).exit_code == 0
+    said = run("explain", scenario, plan, "--job", "late").stdout
+    assert "waits 0.5 s, from 3.5 s to 4 s, for the next slot to begin" in said
 
 
 def test_wrong_input_is_refused_in_one_sentence(plan_file: Path, tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ def _waiting(ledger: Ledger, account: JobAccount) -> list[str]:
     if not account.waiting_s:
         return [f"starts when it is submitted, at {seconds(account.start_s)}"]
     reason = "for its turn in the queue, or for the place it was given"
-    if account.waited_for:
+    if ledger.scenario.time.slotted and account.waiting_s < ledger.scenario.time.slot_s:
+        reason = "for the next slot to begin"
+    elif account.waited_for:
         others = [f"{len(account.waited_for) - 3} more"] if len(account.waited_for) > 3 else []
         reason = f"until {' and '.join([*account.waited_for[:3], *others])} left its GPUs"
     span = f"from {seconds(account.submit_s)} to {seconds(account.start_s)}"

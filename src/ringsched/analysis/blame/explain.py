@@ -94,9 +94,8 @@ def _job_account(
         submit_s=jobs[at].submit_s,
         start_s=start_s,
         finish_s=seconds(run.finishes[at]),
-        waiting_s=max(
-            0.0, start_s - jobs[at].submit_s
-        ),  # a slot may begin a rounding error before the submit
+        # A slot may begin a rounding error before the submit.
+        waiting_s=max(0.0, start_s - jobs[at].submit_s),
         waited_for=tuple(jobs[other].name for other in waited_for),
         duration_s=seconds(run.finishes[at] - run.starts[at]),
         best_case_s=parts.best_case_s,

@@ -37,6 +37,10 @@ from ringsched.policies.policy import Progress
 from ringsched.verify import Verdict, Violation, verify
 
 if TYPE_CHECKING:
+    from ringsched.analysis.blame.accounts import Blame, JobAccount, LinkAccount
+    from ringsched.analysis.blame.explain import explain
+    from ringsched.analysis.blame.ledger import Ledger
+    from ringsched.analysis.blame.without import Gain, WithoutJob
     from ringsched.analysis.compare import Comparison, compare
     from ringsched.analysis.metrics import Metrics, metrics_of
     from ringsched.analysis.over_time import OverTime, SizeClass, over_time
@@ -44,6 +48,17 @@ if TYPE_CHECKING:
     from ringsched.analysis.paper.reproduce import Reproduction, reproduce_paper
     from ringsched.analysis.runs import ComparisonRow
     from ringsched.analysis.summary import Paired, PolicySummary
+    from ringsched.analysis.whatif.changes import (
+        AddServers,
+        LinkFactor,
+        LinkSpeed,
+        OtherContention,
+        RemoveServer,
+        Together,
+    )
+    from ringsched.analysis.whatif.new_job import whatif_job
+    from ringsched.analysis.whatif.options import Answer, Option
+    from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf, whatif
     from ringsched.generate import (
         contention_share,
         generate_diurnal,
@@ -62,6 +77,13 @@ if TYPE_CHECKING:
 
 # Loaded when first asked for, so that importing ringsched stays quick.
 _LATER = {
+    "Blame": "ringsched.analysis.blame.accounts",
+    "JobAccount": "ringsched.analysis.blame.accounts",
+    "LinkAccount": "ringsched.analysis.blame.accounts",
+    "explain": "ringsched.analysis.blame.explain",
+    "Ledger": "ringsched.analysis.blame.ledger",
+    "Gain": "ringsched.analysis.blame.without",
+    "WithoutJob": "ringsched.analysis.blame.without",
     "Comparison": "ringsched.analysis.compare",
     "compare": "ringsched.analysis.compare",
     "Metrics": "ringsched.analysis.metrics",
@@ -75,6 +97,19 @@ _LATER = {
     "ComparisonRow": "ringsched.analysis.runs",
     "Paired": "ringsched.analysis.summary",
     "PolicySummary": "ringsched.analysis.summary",
+    "AddServers": "ringsched.analysis.whatif.changes",
+    "LinkFactor": "ringsched.analysis.whatif.changes",
+    "LinkSpeed": "ringsched.analysis.whatif.changes",
+    "OtherContention": "ringsched.analysis.whatif.changes",
+    "RemoveServer": "ringsched.analysis.whatif.changes",
+    "Together": "ringsched.analysis.whatif.changes",
+    "whatif_job": "ringsched.analysis.whatif.new_job",
+    "Answer": "ringsched.analysis.whatif.options",
+    "Option": "ringsched.analysis.whatif.options",
+    "FinishChange": "ringsched.analysis.whatif.variants",
+    "Variant": "ringsched.analysis.whatif.variants",
+    "WhatIf": "ringsched.analysis.whatif.variants",
+    "whatif": "ringsched.analysis.whatif.variants",
     "contention_share": "ringsched.generate",
     "generate_diurnal": "ringsched.generate",
     "generate_paper": "ringsched.generate",
@@ -100,6 +135,9 @@ __all__ = [
     "CATALOGUE",
     "OBJECTIVES",
     "ORDERS",
+    "AddServers",
+    "Answer",
+    "Blame",
     "Bound",
     "Certificate",
     "Claim",
@@ -110,14 +148,23 @@ __all__ = [
     "Contention",
     "CustomPolicy",
     "DroppedRows",
+    "FinishChange",
+    "Gain",
     "ImportReport",
     "ImportedTrace",
     "Infeasible",
     "InputError",
     "Job",
+    "JobAccount",
     "JobView",
+    "Ledger",
+    "LinkAccount",
+    "LinkFactor",
+    "LinkSpeed",
     "Metrics",
     "OnlinePolicy",
+    "Option",
+    "OtherContention",
     "Outcome",
     "OverTime",
     "Paired",
@@ -128,6 +175,7 @@ __all__ = [
     "PolicySummary",
     "Progress",
     "Rack",
+    "RemoveServer",
     "Reproduction",
     "RingRun",
     "RingschedError",
@@ -139,14 +187,19 @@ __all__ = [
     "SizeClass",
     "Standing",
     "Time",
+    "Together",
     "TooLarge",
     "UnknownName",
+    "Variant",
     "Verdict",
     "Violation",
+    "WhatIf",
+    "WithoutJob",
     "__version__",
     "all_reduce",
     "compare",
     "contention_share",
+    "explain",
     "generate_diurnal",
     "generate_paper",
     "generate_poisson",
@@ -169,6 +222,8 @@ __all__ = [
     "scenario_from_dict",
     "simulate",
     "verify",
+    "whatif",
+    "whatif_job",
 ]
 
 

@@ -21,6 +21,8 @@ COMMANDS = {
     "plan": "Decide which GPUs each job gets and when it starts.",
     "simulate": "Run a queue over time: jobs become known as they arrive.",
     "verify": "Check a plan independently of what made it.",
+    "explain": "Say who slows whom, by how much and on which link.",
+    "whatif": "Say what one more job, other servers or other links would change.",
     "compare": "Compare policies over scenarios and seeds, in pairs.",
     "policies": "List the policies: queue order, placement rule, search.",
     "generate": "Make a workload: a scenario out of a seed.",

@@ -1,0 +1,47 @@
+"""Every job's run, cut where its speed changes: how much slower than alone it is, and what it sends."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ringsched.analysis.blame.parts import Split
+from ringsched.contention.extremes import uncontended_tau
+from ringsched.engine.problem import Problem
+from ringsched.engine.run import Run
+
+SLOWER = 1 + 1e-9  # below this a factor is rounding
+
+
+class Stretch(NamedTuple):
+    """A time in which a job's speed does not change."""
+
+    since_s: float
+    until_s: float
+    factor: float  # how many times as long an iteration takes as alone on the same GPUs
+    gbps: float  # what it sends over each of its links, on average
+
+
+def stretches_of(problem: Problem, run: Run) -> list[list[Stretch]]:
+    """Return the stretches of every job; of a job that crosses no link there are none."""
+    split = Split(problem, run)
+    return [
+        _stretches(problem, split, job) if split.shapes[job].links else [] for job in range(len(run.gpus))
+    ]
+
+
+def _stretches(problem: Problem, split: Split, job: int) -> list[Stretch]:
+    work, shape = problem.works[job], split.shapes[job]
+    alone_s = uncontended_tau(work, shape, problem.network, problem.scenario.contention)
+    intervals = split.intervals(job)
+    instants_s = [problem.clock.seconds(instant) for instant in intervals.instants.tolist()]
+    stretches: list[Stretch] = []
+    for since_s, until_s, lost_s in zip(instants_s, instants_s[1:], intervals.lost_s.tolist(), strict=False):
+        # In slotted time the last slot may be lost more than whole; a factor needs something left.
+        useful_s = max(until_s - since_s - lost_s, 1e-3 * (until_s - since_s))
+        factor = (until_s - since_s) / useful_s
+        gbps = work.exchange_gbit / (alone_s * factor)
+        if stretches and abs(stretches[-1].factor - factor) <= 1e-6 * factor:
+            stretches[-1] = stretches[-1]._replace(until_s=until_s)
+        else:
+            stretches.append(Stretch(since_s, until_s, factor, gbps))
+    return stretches

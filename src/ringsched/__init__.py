@@ -37,6 +37,10 @@ from ringsched.policies.policy import Progress
 from ringsched.verify import Verdict, Violation, verify
 
 if TYPE_CHECKING:
+    from ringsched.analysis.blame.accounts import Blame, JobAccount, LinkAccount
+    from ringsched.analysis.blame.explain import explain
+    from ringsched.analysis.blame.ledger import Ledger
+    from ringsched.analysis.blame.without import Gain, WithoutJob
     from ringsched.analysis.compare import Comparison, compare
     from ringsched.analysis.metrics import Metrics, metrics_of
     from ringsched.analysis.paper.claims import Claim
@@ -57,6 +61,13 @@ if TYPE_CHECKING:
 
 # Loaded when first asked for, so that importing ringsched stays quick.
 _LATER = {
+    "Blame": "ringsched.analysis.blame.accounts",
+    "JobAccount": "ringsched.analysis.blame.accounts",
+    "LinkAccount": "ringsched.analysis.blame.accounts",
+    "explain": "ringsched.analysis.blame.explain",
+    "Ledger": "ringsched.analysis.blame.ledger",
+    "Gain": "ringsched.analysis.blame.without",
+    "WithoutJob": "ringsched.analysis.blame.without",
     "Comparison": "ringsched.analysis.compare",
     "compare": "ringsched.analysis.compare",
     "Metrics": "ringsched.analysis.metrics",
@@ -86,6 +97,7 @@ __all__ = [
     "CATALOGUE",
     "OBJECTIVES",
     "ORDERS",
+    "Blame",
     "Bound",
     "Certificate",
     "Claim",
@@ -96,12 +108,16 @@ __all__ = [
     "Contention",
     "CustomPolicy",
     "DroppedRows",
+    "Gain",
     "ImportReport",
     "ImportedTrace",
     "Infeasible",
     "InputError",
     "Job",
+    "JobAccount",
     "JobView",
+    "Ledger",
+    "LinkAccount",
     "Metrics",
     "Outcome",
     "Paired",
@@ -123,10 +139,12 @@ __all__ = [
     "UnknownName",
     "Verdict",
     "Violation",
+    "WithoutJob",
     "__version__",
     "all_reduce",
     "compare",
     "contention_share",
+    "explain",
     "generate_diurnal",
     "generate_paper",
     "generate_poisson",

@@ -144,9 +144,15 @@ def replay(scenario: Scenario, plan: Plan) -> Outcome:
     is for `verify` to say. A job whose GPUs are still held at its start waits for them, and those that
     start after it wait behind it.
     """
+    problem = problem_of(instance(scenario, "scenario", Scenario))
+    return outcome_of(problem, replayed(problem, plan))
+
+
+def replayed(problem: Problem, plan: Plan) -> Run:
+    """Return the run of a plan's starts and placements, for those who need more than its outcome."""
     from ringsched.placement.runner import replay as replay_run
 
-    problem = problem_of(instance(scenario, "scenario", Scenario))
+    scenario = problem.scenario
     by_name = {job.name: job for job in plan.jobs}
     if set(by_name) != {job.name for job in scenario.jobs} or len(by_name) != len(plan.jobs):
         raise InputError("the plan's jobs are not those of the scenario")
@@ -154,7 +160,7 @@ def replay(scenario: Scenario, plan: Plan) -> Outcome:
     _check_placements(scenario, planned)
     starts = [problem.clock.instant(job.start_s) for job in planned]
     gpus = [problem.numbered(job.gpus) for job in planned]
-    return outcome_of(problem, replay_run(problem, starts, gpus))
+    return replay_run(problem, starts, gpus)
 
 
 def _check_placements(scenario: Scenario, planned: Sequence[PlannedJob]) -> None:

@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     )
     from ringsched.importing import DroppedRows, ImportedTrace, ImportReport, import_trace
     from ringsched.io.scenario_save import save_scenario
+    from ringsched.reporting.perfetto import perfetto_trace
+    from ringsched.reporting.pictures.draw import draw_pictures
+    from ringsched.reporting.report import report
     from ringsched.ring import RingRun, all_reduce
 
 # Loaded when first asked for, so that importing ringsched stays quick.
@@ -89,6 +92,9 @@ _LATER = {
     "ImportedTrace": "ringsched.importing",
     "import_trace": "ringsched.importing",
     "save_scenario": "ringsched.io.scenario_save",
+    "perfetto_trace": "ringsched.reporting.perfetto",
+    "draw_pictures": "ringsched.reporting.pictures.draw",
+    "report": "ringsched.reporting.report",
     "RingRun": "ringsched.ring",
     "all_reduce": "ringsched.ring",
 }
@@ -144,6 +150,7 @@ __all__ = [
     "all_reduce",
     "compare",
     "contention_share",
+    "draw_pictures",
     "explain",
     "generate_diurnal",
     "generate_paper",
@@ -156,9 +163,11 @@ __all__ = [
     "lower_bounds",
     "metrics_of",
     "offered_load",
+    "perfetto_trace",
     "plan",
     "plan_to_json",
     "replay",
+    "report",
     "reproduce_paper",
     "save_plan",
     "save_scenario",

@@ -1,4 +1,4 @@
-"""Everything a report shows, as plain data: what the page reads, and what pictures on paper are drawn from."""
+"""All that a report shows, as plain data: the page reads it, and pictures on paper are drawn from it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def report_data(scenario: Scenario, plans: Mapping[str, Plan]) -> dict[str, Any]
             "makespan": times.shown(bound_s),
             "ends": curve_data(soonest_ends(problem, bound_s), times),
         },
-        "planColours": list(PLAN_COLOURS),
+        "planColours": [list(pair) for pair in PLAN_COLOURS],
         "plans": [_plan_data(problem, rows, times, label, plan) for label, plan in plans.items()],
     }
 
@@ -77,7 +77,9 @@ def _plan_data(problem: Problem, rows: Rows, times: Times, label: str, plan: Pla
     scenario = problem.scenario
     job_index = {job.name: at for at, job in enumerate(scenario.jobs)}
     ledger = _ledger(scenario, plan)
-    stretches: list[list[Stretch]] = [] if ledger is None else stretches_of(problem, planned_run(problem, plan))
+    stretches: list[list[Stretch]] = (
+        [] if ledger is None else stretches_of(problem, planned_run(problem, plan))
+    )
     slowed: dict[str, list[Slowed]] = {
         job.name: [each[:3] for each in parts if each.factor > SLOWER]
         for job, parts in zip(scenario.jobs, stretches, strict=False)
@@ -88,7 +90,7 @@ def _plan_data(problem: Problem, rows: Rows, times: Times, label: str, plan: Pla
         "summary": summary_data(scenario, plan, verify(scenario, plan)),
         "gantt": gantt_data(plan, job_index, rows, times, slowed),
         "ends": curve_data(finished_at(plan), times),
-        "links": None if ledger is None else links_data(ledger, stretches, times),
+        "links": None if ledger is None else links_data(ledger, stretches, rows, times),
         "blame": None if ledger is None else blame_data(ledger, job_index, times),
         "losses": None if ledger is None else job_losses(ledger, times),
     }

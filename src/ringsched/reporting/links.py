@@ -7,15 +7,18 @@ from typing import Any
 
 from ringsched.analysis.blame.accounts import LinkAccount
 from ringsched.analysis.blame.ledger import Ledger
+from ringsched.reporting.rows import Rows
 from ringsched.reporting.stretches import Stretch
 from ringsched.reporting.times import Times
 
 
-def links_data(ledger: Ledger, stretches: Sequence[Sequence[Stretch]], times: Times) -> list[dict[str, Any]]:
+def links_data(
+    ledger: Ledger, stretches: Sequence[Sequence[Stretch]], rows: Rows, times: Times
+) -> list[dict[str, Any]]:
     """Return the links that are crossed at all, in the order of servers, then racks.
 
-    `steps` is flat: an instant, the jobs and the percentage of the bandwidth in use from there on, the next
-    instant, ...
+    `row` and `rows` say which GPUs are below a link. `steps` is flat: an instant, the jobs and the percentage
+    of the bandwidth in use from there on, the next instant, ...
     """
     on_link: dict[str, list[Stretch]] = {}
     for account, parts in zip(ledger.jobs, stretches, strict=True):
@@ -28,6 +31,7 @@ def links_data(ledger: Ledger, stretches: Sequence[Sequence[Stretch]], times: Ti
             "lost": times.duration(link.contention_s),
             "contended": times.duration(link.contended_s),
             "jobs": link.jobs,
+            **rows.below(link.kind, link.name),
             "steps": _steps(link, on_link.get(link.label, []), times),
         }
         for link in ledger.links

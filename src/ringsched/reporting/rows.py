@@ -33,6 +33,15 @@ class Rows:
             self.first[server.name] = self.num_rows
             self.num_rows += server.gpus
         self._gpus = {server.name: server.gpus for server in self.servers}
+        self.racks = [
+            {
+                "name": name,
+                "row": self.first[(members := list(group))[0].name],
+                "rows": sum(server.gpus for server in members),
+            }
+            for name, group in groupby(self.servers, key=lambda server: server.rack)
+            if name is not None
+        ]
 
     def runs(self, placement: Placement) -> list[tuple[int, int]]:
         """Return the rows of a placement as (first row, how many); GPUs that do not exist have none."""
@@ -43,6 +52,13 @@ class Rows:
             runs += [(first + start, length) for start, length in consecutive(gpus)]
         return sorted(runs)
 
+    def below(self, kind: str, name: str) -> dict[str, Any]:
+        """Return the rows at or below a link: its server's, or all of its rack."""
+        if kind == "server":
+            return {"row": self.first[name], "rows": self._gpus[name]}
+        rack = next(rack for rack in self.racks if rack["name"] == name)
+        return {"row": rack["row"], "rows": rack["rows"]}
+
     def data(self) -> dict[str, Any]:
         """Return servers and racks for the page; rows count from 0."""
         return {
@@ -52,15 +68,7 @@ class Rows:
                 | ({"off": list(server.unavailable)} if server.unavailable else {})
                 for server in self.servers
             ],
-            "racks": [
-                {
-                    "name": name,
-                    "row": self.first[(members := list(group))[0].name],
-                    "rows": sum(server.gpus for server in members),
-                }
-                for name, group in groupby(self.servers, key=lambda server: server.rack)
-                if name is not None
-            ],
+            "racks": self.racks,
         }
 
 

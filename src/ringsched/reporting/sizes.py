@@ -10,10 +10,26 @@ from collections.abc import Sequence
 from typing import Any
 
 VIRIDIS = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
-DARKEST, BRIGHTEST = 0.08, 0.95  # the ends that would vanish in a dark or a white page are left out
+DARKEST, DARKEST_ON_BLACK, BRIGHTEST = (
+    0.08,
+    0.2,
+    0.95,
+)  # the ends that would vanish in a dark or a white page are left out
 
 # Okabe and Ito; black and yellow are left out, for they vanish on one of the two backgrounds.
-PLAN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+# Each is there twice: for a white and, brighter, for a black page.
+PLAN_COLOURS = (
+    ("#0072b2", "#4fb0ea"),
+    ("#d55e00", "#f0813a"),
+    ("#009e73", "#2fc79a"),
+    ("#b0568c", "#e39bc4"),
+    ("#56b4e9", "#a5daf8"),
+    ("#a87400", "#f0c05a"),
+)
+
+# From two jobs on a link on; ColorBrewer's OrRd, whose lightness falls evenly. One job harms nobody.
+ALONE_ON_LINK = "#d5dce4"
+WARM = ("#fdd49e", "#fdbb84", "#fc8d59", "#e34a33", "#b30000", "#7f0000")
 
 
 def size_class(gpus: int) -> int:
@@ -35,15 +51,32 @@ def size_scale(gpus: Sequence[int]) -> list[dict[str, Any]]:
         members = [each for each in gpus if size_class(each) == number]
         low, high = min(members), max(members)
         share = rank / (len(present) - 1) if len(present) > 1 else 0.5
+        light = viridis(BRIGHTEST - (BRIGHTEST - DARKEST) * share)
+        dark = viridis(DARKEST_ON_BLACK + (BRIGHTEST - DARKEST_ON_BLACK) * share)
         classes.append(
             {
                 "class": number,
                 "name": f"{low}" if low == high else f"{low}–{high}",
-                "light": viridis(BRIGHTEST - (BRIGHTEST - DARKEST) * share),
-                "dark": viridis(DARKEST + 0.12 + (BRIGHTEST - DARKEST - 0.12) * share),
+                "light": light,
+                "inkLight": ink_on(light),
+                "dark": dark,
+                "inkDark": ink_on(dark),
             }
         )
     return classes
+
+
+def link_colour(jobs: int, most: int) -> str:
+    """Return the colour of a link with so many jobs, where no link has more than `most`.
+
+    Examples
+    --------
+    >>> link_colour(1, 5), link_colour(5, 5)
+    ('#d5dce4', '#7f0000')
+    """
+    if jobs == 1:
+        return ALONE_ON_LINK
+    return WARM[round((jobs - 2) * (len(WARM) - 1) / max(1, most - 2))]
 
 
 def viridis(share: float) -> str:
@@ -60,10 +93,16 @@ def viridis(share: float) -> str:
     return "#" + "".join(f"{round(low + (high - low) * (place - at)):02x}" for low, high in pairs)
 
 
-def is_dark(colour: str) -> bool:
-    """Return whether white is read better on a colour than black."""
+def ink_on(colour: str) -> str:
+    """Return black or white, whichever is read better on a colour.
+
+    Examples
+    --------
+    >>> ink_on("#440154"), ink_on("#fde725")
+    ('#ffffff', '#000000')
+    """
     red, green, blue = _channels(colour)
-    return 0.299 * red + 0.587 * green + 0.114 * blue < 140
+    return "#ffffff" if 0.299 * red + 0.587 * green + 0.114 * blue < 140 else "#000000"
 
 
 def _channels(colour: str) -> tuple[int, int, int]:

@@ -1,8 +1,8 @@
 """The style and the script of all pictures, as a page needs them.
 
-The modules are plain ES modules, which a web server can hand out as they are. A file that stands alone has no
-place to import from, so for it they are joined: each once, after those it imports, without `import` and `export`.
-Names at their top level are therefore unique over all modules; a test holds that.
+The modules are plain ES modules, which a web server can hand out as they are. A file that stands alone has
+no place to import from: for it they are joined into one script, each in a function of its own, after those it
+imports.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-IMPORT = re.compile(r"^import\s*\{[^}]*\}\s*from\s*\"\./([\w-]+\.js)\";\n", re.MULTILINE)
-EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
+IMPORT = re.compile(r"^import (\{[^}]*\}) from \"\./(\w+\.js)\";$", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:function|const) (\w+))", re.MULTILINE)
 
 
 def style() -> str:
@@ -20,9 +20,15 @@ def style() -> str:
 
 
 def script(entry: str) -> str:
-    """Return one script that does what a module and all it imports do."""
-    joined = "\n".join(EXPORT.sub("", IMPORT.sub("", asset(name))) for name in in_order(entry))
-    return f'(() => {{\n"use strict";\n{joined}\n}})();'
+    """Return one script that does what a module and all it imports do.
+
+    Examples
+    --------
+    >>> script("report.js").count("modules['dom.js'] = ")
+    1
+    """
+    parts = [_as_function(name) for name in in_order(entry)]
+    return "\n".join(["(() => {", '"use strict";', "const modules = {};", *parts, "})();"])
 
 
 def in_order(entry: str) -> list[str]:
@@ -31,7 +37,7 @@ def in_order(entry: str) -> list[str]:
 
     def visit(name: str) -> None:
         if name not in order:
-            for needed in IMPORT.findall(asset(name)):
+            for _, needed in IMPORT.findall(asset(name)):
                 visit(needed)
             order.append(name)
 
@@ -42,3 +48,11 @@ def in_order(entry: str) -> list[str]:
 def asset(name: str) -> str:
     """Return the text of a file of this folder."""
     return files(__name__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _as_function(name: str) -> str:
+    """Return a module as a function that is called once; what it exports is what it returns."""
+    text = asset(name)
+    exports = ", ".join(EXPORT.findall(text))
+    body = EXPORT.sub("", IMPORT.sub(r"const \1 = modules['\2'];", text))
+    return f"modules['{name}'] = (() => {{\n{body}return {{ {exports} }};\n}})();"

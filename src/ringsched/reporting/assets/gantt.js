@@ -2,7 +2,7 @@
 
 import { freshId, svg, widthOf } from "./dom.js";
 import { jobTip } from "./job_tip.js";
-import { blockPath, drawServers, placeRows } from "./rows.js";
+import { blockPath, drawServers, leftEdge, placeRows } from "./rows.js";
 import { linear, timeAxis } from "./scale.js";
 import { fitted } from "./text.js";
 import { hideTip } from "./tip.js";
@@ -19,8 +19,7 @@ const NAME_SIZE = 11;
  */
 export function drawGantt(element, data, { window: stretch = null, onWindow = () => {}, find = "" } = {}) {
   const width = widthOf(element);
-  const rackWidth = data.cluster.racks.length ? 22 : 4;
-  const left = rackWidth + Math.min(110, width * 0.22);
+  const left = leftEdge(data.cluster, width);
   const rows = placeRows(data.cluster, TOP);
   const height = rows.bottom + 22;
   const [from, to] = stretch || [0, data.span || 1];
@@ -37,7 +36,7 @@ export function drawGantt(element, data, { window: stretch = null, onWindow = ()
     ...hatches(picture, data.sizes),
   ));
   picture.append(
-    drawServers(data.cluster, rows, left, width - 10, rackWidth),
+    drawServers(data.cluster, rows, left, width - 10),
     timeAxis(scale, TOP - 4, rows.bottom + 4, TOP - 9),
     plot,
   );
@@ -59,9 +58,9 @@ function hatches(picture, sizes) {
     picture.style.setProperty(`--size-${size.class}`, `light-dark(${size.light}, ${size.dark})`);
     picture.style.setProperty(`--ink-${size.class}`, `light-dark(${size.inkLight}, ${size.inkDark})`);
     picture.style.setProperty(`--hatch-${size.class}`, `url("#${prefix}-${size.class}")`);
-    const line = svg("path", { d: "M-1 1l2-2M0 6l6-6M5 7l2-2", class: "hatch" });
+    const line = svg("path", { d: "M-1 1l2-2M0 7l7-7M6 8l2-2", class: "hatch" });
     line.style.stroke = `var(--ink-${size.class})`;
-    const box = { id: `${prefix}-${size.class}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" };
+    const box = { id: `${prefix}-${size.class}`, width: 7, height: 7, patternUnits: "userSpaceOnUse" };
     return svg("pattern", box, line);
   });
 }

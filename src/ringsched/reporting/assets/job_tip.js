@@ -1,7 +1,7 @@
 // What is said of a job.
 
 import { placeText } from "./rows.js";
-import { counted, duration, figure } from "./text.js";
+import { duration, figure } from "./text.js";
 import { showTip } from "./tip.js";
 
 /** Show the details of the job that is `at` in the plan. */
@@ -51,5 +51,5 @@ export function jobsOnLink(data, link, time) {
 export function jobNames(data, numbers, most = 5) {
   const names = numbers.slice(0, most).map((job) => data.jobs.name[job]);
   const more = numbers.length - most;
-  return names.join(", ") + (more > 0 ? ` and ${counted(more, "more job").replace("jobs", "jobs")}` : "");
+  return names.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

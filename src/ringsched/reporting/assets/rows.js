@@ -4,6 +4,12 @@ import { svg } from "./dom.js";
 import { fitted } from "./text.js";
 
 const MOST_HEIGHT = 4000;
+const RACK_WIDTH = 22;
+
+/** Return where time begins in pictures of a cluster, so that they stand one above the other. */
+export function leftEdge(cluster, width) {
+  return (cluster.racks.length ? RACK_WIDTH : 4) + Math.min(110, Math.floor(width * 0.22));
+}
 
 /** Return where every row begins, how high it is, and where all of them end. */
 export function placeRows(cluster, top) {
@@ -28,7 +34,7 @@ export function blockPath(rows, row, count, x, width) {
 }
 
 /** Return the background of all servers with their names, and the names of the racks. */
-export function drawServers(cluster, rows, left, right, rackWidth) {
+export function drawServers(cluster, rows, left, right) {
   const group = svg("g", { class: "servers", "aria-hidden": "true" });
   let free = -Infinity; // names are left out where they would touch
   for (const server of cluster.servers) {
@@ -41,7 +47,7 @@ export function drawServers(cluster, rows, left, right, rackWidth) {
     const middle = y + height / 2;
     if (middle - 6 < free) continue;
     free = middle + 6;
-    const name = fitted(server.name, left - rackWidth - 8, 11);
+    const name = fitted(server.name, left - (cluster.racks.length ? RACK_WIDTH : 0) - 10, 11);
     group.append(svg("text", { class: "name", x: left - 6, y: middle + 4, "text-anchor": "end" }, name));
   }
   for (const rack of cluster.racks) group.append(drawRack(rack, rows));

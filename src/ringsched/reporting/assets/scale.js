@@ -29,7 +29,7 @@ export function roundNumbers(from, to, wanted) {
 /** Return lines and labels of a time axis; lines run from `top` to `bottom`, labels stand at `below`. */
 export function timeAxis(scale, top, bottom, below) {
   const unit = unitOf(scale.to - scale.from);
-  const wanted = Math.max(2, Math.floor((scale.last - scale.first) / 90));
+  const wanted = Math.max(2, Math.floor((scale.last - scale.first) / 75));
   const group = svg("g", { class: "axis", "aria-hidden": "true" });
   for (const number of roundNumbers(scale.from / unit.seconds, scale.to / unit.seconds, wanted)) {
     const x = scale.at(number * unit.seconds);

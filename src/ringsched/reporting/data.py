@@ -15,7 +15,8 @@ from ringsched.model import Plan, Scenario
 from ringsched.reporting.blame import blame_data, job_losses
 from ringsched.reporting.curves import curve_data, finished_at, makespan_bound_s, soonest_ends
 from ringsched.reporting.gantt import Slowed, gantt_data
-from ringsched.reporting.links import links_data
+from ringsched.reporting.levels import job_levels, load_levels
+from ringsched.reporting.links import links_data, most_jobs
 from ringsched.reporting.rows import Rows
 from ringsched.reporting.sizes import PLAN_COLOURS, size_class, size_scale
 from ringsched.reporting.stretches import SLOWER, Stretch, stretches_of
@@ -39,6 +40,7 @@ def report_data(scenario: Scenario, plans: Mapping[str, Plan]) -> dict[str, Any]
     times = times_of(scenario, plans.values())
     bound_s = makespan_bound_s(scenario, list(plans.values()))
     gpus = [job.gpus for job in scenario.jobs]
+    shown = [_plan_data(problem, rows, times, label, plan) for label, plan in plans.items()]
     return {
         "format": FORMAT,
         "version": __version__,
@@ -61,7 +63,8 @@ def report_data(scenario: Scenario, plans: Mapping[str, Plan]) -> dict[str, Any]
             "ends": curve_data(soonest_ends(problem, bound_s), times),
         },
         "planColours": [list(pair) for pair in PLAN_COLOURS],
-        "plans": [_plan_data(problem, rows, times, label, plan) for label, plan in plans.items()],
+        "levels": {"jobs": job_levels(most_jobs(shown)), "load": load_levels()},
+        "plans": shown,
     }
 
 

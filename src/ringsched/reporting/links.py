@@ -39,6 +39,13 @@ def links_data(
     ]
 
 
+def most_jobs(plans: Sequence[Mapping[str, Any]]) -> int:
+    """Return the most jobs that any link of any plan has at a time."""
+    return max(
+        (jobs for plan in plans for link in plan["links"] or () for jobs in link["steps"][1::3]), default=1
+    )
+
+
 def _steps(link: LinkAccount, stretches: Sequence[Stretch], times: Times) -> list[float]:
     """Return the steps of one link, those that nobody would see left out."""
     changes = _changes(stretches)

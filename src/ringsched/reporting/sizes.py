@@ -27,10 +27,6 @@ PLAN_COLOURS = (
     ("#a87400", "#f0c05a"),
 )
 
-# From two jobs on a link on; ColorBrewer's OrRd, whose lightness falls evenly. One job harms nobody.
-ALONE_ON_LINK = "#d5dce4"
-WARM = ("#fdd49e", "#fdbb84", "#fc8d59", "#e34a33", "#b30000", "#7f0000")
-
 
 def size_class(gpus: int) -> int:
     """Return 0 for one GPU, 1 for two, 2 for three and four, 3 for up to eight, ...
@@ -64,19 +60,6 @@ def size_scale(gpus: Sequence[int]) -> list[dict[str, Any]]:
             }
         )
     return classes
-
-
-def link_colour(jobs: int, most: int) -> str:
-    """Return the colour of a link with so many jobs, where no link has more than `most`.
-
-    Examples
-    --------
-    >>> link_colour(1, 5), link_colour(5, 5)
-    ('#d5dce4', '#7f0000')
-    """
-    if jobs == 1:
-        return ALONE_ON_LINK
-    return WARM[round((jobs - 2) * (len(WARM) - 1) / max(1, most - 2))]
 
 
 def viridis(share: float) -> str:

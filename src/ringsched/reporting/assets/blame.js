@@ -61,7 +61,8 @@ function worstLinks(links, numbers) {
   ));
   const more = worst.length - MOST_LINKS;
   const caption = html("caption", {}, more > 0 ? `Where: the worst ${MOST_LINKS} of ${worst.length} links` : "Where");
-  return html("table", { class: "worst" }, caption, html("thead", {}, head), html("tbody", {}, ...rows));
+  const table = html("table", { class: "worst" }, caption, html("thead", {}, head), html("tbody", {}, ...rows));
+  return html("div", { class: "scrolls" }, table);
 }
 
 function about(blame) {

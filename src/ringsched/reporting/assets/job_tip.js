@@ -21,7 +21,7 @@ export function jobTip(data, at, x, y) {
       time += slow[part + 1] - slow[part];
       worst = Math.max(worst, slow[part + 2]);
     }
-    rows.push(["slowed by others", `for ${duration(time)}, up to ${worst.toFixed(2)} times`]);
+    rows.push(["slowed by others", `for ${duration(time)}; an iteration takes up to ${worst.toFixed(2)} times as long`]);
   }
   if (losses) {
     if (losses.contention[job] > 0) rows.push(["lost to contention", duration(losses.contention[job])]);

@@ -8,15 +8,15 @@ function entry(mark, text) {
   return html("span", { class: "entry" }, mark, ` ${text}`);
 }
 
-function box(colour) {
+function box({ light, dark }) {
   const mark = html("i", { class: "box-mark" });
-  mark.style.background = colour;
+  mark.style.background = `light-dark(${light}, ${dark})`;
   return mark;
 }
 
 /** Return the legend of the Gantt chart: sizes, contention, and the two ends. */
 export function sizeLegend(data) {
-  const sizes = data.sizes.map((size) => entry(box(`light-dark(${size.light}, ${size.dark})`), size.name));
+  const sizes = data.sizes.map((size) => entry(box(size), size.name));
   const line = (name) => svg("svg", { class: "line-mark", width: 14, height: 14, "aria-hidden": "true" }, svg("line", { class: `end ${name}`, x1: 7, x2: 7, y1: 0, y2: 14 }));
   return html(
     "div", { class: "legend" },
@@ -29,7 +29,7 @@ export function sizeLegend(data) {
 
 /** Return the legend of the link map. */
 export function levelLegend(levels) {
-  return html("div", { class: "legend" }, ...levels.map((level) => entry(box(level.colour), level.name)));
+  return html("div", { class: "legend" }, ...levels.map((level) => entry(box(level), level.name)));
 }
 
 /** Return the legend of the curves. */

@@ -2,7 +2,6 @@
 
 import { freshId, svg, widthOf } from "./dom.js";
 import { jobNames, jobsOnLink } from "./job_tip.js";
-import { loadLevels, jobLevels } from "./levels.js";
 import { leftEdge } from "./rows.js";
 import { linear, timeAxis } from "./scale.js";
 import { duration, figure, fitted } from "./text.js";
@@ -11,20 +10,12 @@ import { choosesWindow } from "./window.js";
 
 const TOP = 22;
 
-/** Return the levels of a map, for its legend: by `jobs`, or by `load`. */
-export function levelsOf(links, mode) {
-  if (mode === "load") return loadLevels();
-  let most = 1;
-  for (const link of links) for (let at = 1; at < link.steps.length; at += 3) most = Math.max(most, link.steps[at]);
-  return jobLevels(most);
-}
-
 /**
  * Draw the links of a plan into an element, in place of what it holds.
  *
- * `data` has the plan's `links` and `gantt`, and `cluster`, `jobs`, `span`; `mode` is `jobs` or `load`.
+ * `data` has the plan's `links` and `gantt`, and `cluster`, `jobs`, `levels`, `span`; `mode` is `jobs` or `load`.
  */
-export function drawLinks(element, data, { window: stretch = null, onWindow = () => {}, mode = "jobs", levels } = {}) {
+export function drawLinks(element, data, { window: stretch = null, onWindow = () => {}, mode = "jobs" } = {}) {
   const { links } = data;
   const width = widthOf(element);
   const left = leftEdge(data.cluster, width);
@@ -41,11 +32,11 @@ export function drawLinks(element, data, { window: stretch = null, onWindow = ()
   picture.append(
     svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { x: left, y: 0, width: width - 10 - left, height: bottom }))),
     svg("rect", { class: "track", x: left, y: TOP, width: width - 10 - left, height: bottom - TOP }),
-    plot,
     timeAxis(scale, TOP - 4, bottom + 4, TOP - 9),
+    plot,
     drawNames(links, rowHeight, left),
   );
-  drawSteps(plot, data, scale, rowHeight, mode, levels || levelsOf(links, mode));
+  drawSteps(plot, data, scale, rowHeight, mode);
   const outline = svg("rect", { class: "outline", width: 0, height: rowHeight });
   plot.append(outline);
   isExplored({ picture, outline, data, scale, rowHeight });
@@ -54,7 +45,8 @@ export function drawLinks(element, data, { window: stretch = null, onWindow = ()
 }
 
 /** Draw one path for every level, not one for every step: there may be tens of thousands. */
-function drawSteps(plot, data, scale, rowHeight, mode, levels) {
+function drawSteps(plot, data, scale, rowHeight, mode) {
+  const levels = data.levels[mode];
   const column = mode === "load" ? 2 : 1;
   const paths = levels.map(() => []);
   const gap = rowHeight > 5 ? 1 : 0;
@@ -71,7 +63,7 @@ function drawSteps(plot, data, scale, rowHeight, mode, levels) {
   });
   paths.forEach((parts, at) => {
     const path = svg("path", { class: "step", d: parts.join("") });
-    path.style.fill = levels[at].colour;
+    path.style.fill = `light-dark(${levels[at].light}, ${levels[at].dark})`;
     plot.append(path);
   });
 }

@@ -1,17 +1,16 @@
 // The report: reads its data, lays out the page, and draws every picture again when something changes.
 
 import { drawBlame } from "./blame.js";
+import { ALL, controls, modeSwitch } from "./controls.js";
 import { drawCurves } from "./curves.js";
 import { html } from "./dom.js";
 import { drawGantt } from "./gantt.js";
 import { curveLegend, levelLegend, sizeLegend } from "./legends.js";
-import { drawLinks, levelsOf } from "./link_map.js";
-import { drawSummary, swatch } from "./summary.js";
+import { drawLinks } from "./link_map.js";
+import { drawSummary } from "./summary.js";
 import { counted, figure, shortened } from "./text.js";
 import { themeButton } from "./theme.js";
 import { within } from "./window.js";
-
-const ALL = -1;
 
 function start() {
   const data = JSON.parse(document.getElementById("report-data").textContent);
@@ -26,6 +25,7 @@ function start() {
   parts.controls.append(...controls(data, state, redraw, choose));
   redraw();
   followWidth(root, redraw);
+  followPrinting(state, redraw);
   document.documentElement.dataset.ready = "yes"; // for tests: everything is drawn
 }
 
@@ -62,60 +62,30 @@ function oneChoice(data) {
   return ` · policy ${shortened(policy)}${choices ? ` (${shortened(choices, 100)})` : ""}`;
 }
 
-function controls(data, state, redraw, choose) {
-  const items = [];
-  if (data.plans.length > 1) items.push(planSwitch(data, state, redraw));
-  const find = html("input", { type: "search", placeholder: "find a job", "aria-label": "Find a job by its name" });
-  find.addEventListener("input", () => {
-    state.find = find.value;
-    redraw();
-  });
-  const whole = html("button", { type: "button", class: "whole" }, "whole time");
-  whole.addEventListener("click", () => choose(null));
-  items.push(find, whole);
-  return items;
-}
-
-function planSwitch(data, state, redraw) {
-  const group = html("div", { class: "switch", role: "group", "aria-label": "Plan to show" });
-  const entries = [...data.plans.map((plan, at) => [at, plan.label]), [ALL, "all"]];
-  const buttons = entries.map(([at, label]) => {
-    const button = html("button", { type: "button", "aria-pressed": at === state.shown });
-    if (at !== ALL) button.append(swatch(data.planColours, at), " ");
-    button.append(shortened(label, 28));
-    button.addEventListener("click", () => {
-      state.shown = at;
-      buttons.forEach((each, place) => each.setAttribute("aria-pressed", entries[place][0] === at));
-      redraw();
-    });
-    return button;
-  });
-  group.append(...buttons);
-  return group;
-}
-
 /** Draw everything; each picture gets an element of its own and can be drawn again by itself. */
 function drawAll(parts, data, state, onWindow) {
+  const focused = [...document.querySelectorAll("svg.picture")].indexOf(document.activeElement);
   document.querySelector("button.whole").hidden = state.window === null;
   drawSummary(parts.summary, data);
   drawCurves(parts.curves, data);
   const plans = data.plans.filter((_, at) => state.shown === ALL || state.shown === at);
   const shared = { window: state.window, onWindow, find: state.find, mode: state.mode };
-  const levels = levelsOf(plans.flatMap((plan) => plan.links || []), state.mode);
-  fill(parts.gantt, plans, [sizeLegend(data)], (element, plan) => {
+  fill(parts.gantt, plans, data.numJobs ? [sizeLegend(data)] : [], (element, plan) => {
     if (plan.gantt.job.length) drawGantt(element, { ...data, ...plan }, shared);
     else element.replaceChildren(note("The plan is empty: there is nothing to run."));
   });
   const mode = modeSwitch(state, () => drawAll(parts, data, state, onWindow));
-  fill(parts.links, plans, [mode, levelLegend(levels)], (element, plan) => {
+  const linked = plans.some((plan) => plan.links && plan.links.length);
+  fill(parts.links, plans, linked ? [mode, levelLegend(data.levels[state.mode])] : [], (element, plan) => {
     if (!plan.links) element.replaceChildren(note(NOT_AS_STATED));
     else if (!plan.links.length) element.replaceChildren(note("No job spans servers, so no link is used."));
-    else drawLinks(element, { ...data, ...plan }, { ...shared, levels });
+    else drawLinks(element, { ...data, ...plan }, shared);
   });
   fill(parts.blame, plans, [], (element, plan) => {
     if (plan.blame) drawBlame(element, { ...data, ...plan });
     else element.replaceChildren(note(NOT_AS_STATED));
   });
+  if (focused >= 0) document.querySelectorAll("svg.picture")[focused]?.focus();
 }
 
 const NOT_AS_STATED = "Not shown: the plan is not valid, and what it states would not happen.";
@@ -130,22 +100,12 @@ function fill(body, plans, legends, draw) {
     const title = plans.length > 1 ? [html("h3", {}, shortened(plan.label))] : [];
     return { box: html("div", {}, ...title, picture), picture, plan };
   });
+  const scrolled = [...body.querySelectorAll(".canvas")].map((each) => each.scrollTop);
   body.replaceChildren(...legends, ...elements.map((each) => each.box));
-  elements.forEach(({ picture, plan }) => draw(picture, plan));
-}
-
-function modeSwitch(state, redraw) {
-  const group = html("div", { class: "switch small", role: "group", "aria-label": "What the colours of links say" });
-  for (const [mode, label] of [["jobs", "number of jobs"], ["load", "bandwidth in use"]]) {
-    const button = html("button", { type: "button", "aria-pressed": state.mode === mode }, label);
-    button.addEventListener("click", () => {
-      state.mode = mode;
-      redraw();
-      document.querySelector(`#links .switch button[aria-pressed="true"]`).focus();
-    });
-    group.append(button);
-  }
-  return group;
+  elements.forEach(({ picture, plan }, at) => {
+    draw(picture, plan);
+    picture.scrollTop = scrolled[at] || 0;
+  });
 }
 
 /** Draw again whenever the page gets wider or narrower. */
@@ -156,6 +116,22 @@ function followWidth(root, redraw) {
     width = root.clientWidth;
     redraw();
   }).observe(root);
+}
+
+/** Paper gets all plans, drawn in its own width, so that letters are as large as those around them. */
+function followPrinting(state, redraw) {
+  const before = { ...state };
+  window.addEventListener("beforeprint", () => {
+    Object.assign(before, state);
+    Object.assign(state, { shown: ALL });
+    document.documentElement.dataset.print = "yes";
+    redraw();
+  });
+  window.addEventListener("afterprint", () => {
+    Object.assign(state, before);
+    delete document.documentElement.dataset.print;
+    redraw();
+  });
 }
 
 start();

@@ -1,14 +1,18 @@
 // The rows of the Gantt chart: a GPU each, servers apart from each other, racks further apart.
 
 import { svg } from "./dom.js";
-import { fitted } from "./text.js";
+import { fitted, textWidth } from "./text.js";
 
 const MOST_HEIGHT = 4000;
 const RACK_WIDTH = 22;
 
 /** Return where time begins in pictures of a cluster, so that they stand one above the other. */
 export function leftEdge(cluster, width) {
-  return (cluster.racks.length ? RACK_WIDTH : 4) + Math.min(110, Math.floor(width * 0.22));
+  const names = [...cluster.servers.map((server) => server.name), ...cluster.racks.map((rack) => `rack ${rack.name}`)];
+  // Of thousands of names the longest by letters is the widest, or nearly.
+  const longest = names.reduce((one, other) => (other.length > one.length ? other : one), "").slice(0, 60);
+  const needed = Math.ceil(textWidth(longest, 11)) + 12;
+  return (cluster.racks.length ? RACK_WIDTH : 0) + Math.max(24, Math.min(needed, 120, Math.floor(width * 0.22)));
 }
 
 /** Return where every row begins, how high it is, and where all of them end. */

@@ -43,7 +43,7 @@ function table(data) {
   const heads = ["plan", ...columns].map((name) => html("th", { scope: "col" }, name));
   const rows = data.plans.map((plan, at) => {
     const made = `${plan.label}: policy ${plan.summary.policy} ${plan.summary.choices}`;
-    const label = html("th", { scope: "row", title: shortened(made, 200) }, swatch(data.planColours, at), ` ${shortened(plan.label, 18)}`);
+    const label = html("th", { scope: "row", title: shortened(made, 200) }, swatch(data.planColours, at), ` ${shortened(labelOf(plan), 18)}`);
     return html("tr", {}, label, ...columns.map((name) => cellOf(data.plans, plan, name)));
   });
   const body = html("table", { class: "plans" }, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows));
@@ -70,6 +70,11 @@ function cellOf(plans, plan, name) {
   const best = own.better === "low" ? Math.min(...values) : Math.max(...values);
   const stands = plan.summary.valid && own.better && own.value === best && Math.min(...values) < Math.max(...values);
   return html("td", stands ? { class: "best" } : {}, own.text);
+}
+
+/** Return what a plan is called, with a sign if it is not valid. */
+export function labelOf(plan) {
+  return plan.summary.valid ? plan.label : `⚠ ${plan.label}`;
 }
 
 /** Return a piece of the line that a plan has in the curves. */

@@ -11,6 +11,7 @@ from ringsched.io.files import check_writable, write_text
 from ringsched.io.plan_file import load_plan
 from ringsched.io.scenario_file import input_files, load_scenario, locate
 from ringsched.model import Plan, Scenario
+from ringsched.verify import verify
 
 # Where each format goes if nobody says; pictures are several files, in a folder.
 DEFAULT_OUTPUT = {"html": "report.html", "perfetto": "trace.json", "svg": "pictures", "png": "pictures"}
@@ -53,6 +54,9 @@ def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str,
         written = _write(scenario, plans, kind, target)
     except InputError as error:
         raise _located(error, scenario_file, labels(plan_files)) from None
+    for label, plan in plans.items():
+        if not verify(scenario, plan).valid:
+            click.echo(f"ringsched: warning: {label} is not valid; ringsched verify says why", err=True)
     click.echo(written)
 
 

@@ -1,4 +1,4 @@
-"""A real browser; where there is none, tests are skipped and say so. RINGSCHED_BROWSER=required forbids that."""
+"""A real browser; without one, tests are skipped and say so. RINGSCHED_BROWSER=required forbids that."""
 
 from __future__ import annotations
 

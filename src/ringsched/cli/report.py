@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,8 +11,7 @@ from ringsched.errors import InputError
 from ringsched.io.files import check_writable, write_text
 from ringsched.io.plan_file import load_plan
 from ringsched.io.scenario_file import input_files, load_scenario, locate
-from ringsched.model import Plan, Scenario
-from ringsched.verify import verify
+from ringsched.words.figures import counted
 
 # Where each format goes if nobody says; pictures are several files, in a folder.
 DEFAULT_OUTPUT = {"html": "report.html", "perfetto": "trace.json", "svg": "pictures", "png": "pictures"}
@@ -50,33 +50,38 @@ def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str,
     scenario = load_scenario(scenario_file)
     plans = {label: load_plan(path) for label, path in labels(plan_files).items()}
     _check_no_input(target, scenario_file, plan_files)
+    if kind in PICTURES:
+        from ringsched.analysis.paper.output import check_matplotlib
+
+        check_matplotlib(field=f"--format {kind}")
+    from ringsched.reporting.data import report_data
+
     try:
-        written = _write(scenario, plans, kind, target)
+        data = report_data(scenario, plans)
     except InputError as error:
         raise _located(error, scenario_file, labels(plan_files)) from None
-    for label, plan in plans.items():
-        if not verify(scenario, plan).valid:
-            click.echo(f"ringsched: warning: {label} is not valid; ringsched verify says why", err=True)
-    click.echo(written)
+    for plan in data["plans"]:
+        if not plan["summary"]["valid"]:
+            click.echo(f"warning: {plan['label']} is not valid; ringsched verify says why", err=True)
+    click.echo(_write(data, kind, target))
 
 
-def _write(scenario: Scenario, plans: dict[str, Plan], kind: str, target: Path) -> str:
+def _write(data: dict[str, Any], kind: str, target: Path) -> str:
     """Write what was asked for; return one line that says so."""
     if kind in PICTURES:
-        from ringsched.reporting.pictures.draw import draw_pictures
+        from ringsched.reporting.pictures.draw import pictures_of
 
-        names = draw_pictures(scenario, plans, target, kind)
-        return f"{len(names)} pictures written to {target}: {', '.join(names)}"
+        names = pictures_of(data, target, kind)
+        return f"{counted(len(names), 'picture')} written to {target}: {', '.join(names)}"
     if kind == "perfetto":
-        from ringsched.reporting.perfetto import perfetto_trace
+        from ringsched.reporting.perfetto import trace_of
 
-        text = perfetto_trace(scenario, plans)
-    else:
-        from ringsched.reporting.report import report
+        write_text(target, trace_of(data))
+        return f"trace written to {target}"
+    from ringsched.reporting.html import page_of
 
-        text = report(scenario, plans)
-    write_text(target, text)
-    return f"{'trace' if kind == 'perfetto' else 'report'} written to {target}"
+    write_text(target, page_of(data))
+    return f"report written to {target}"
 
 
 def labels(plan_files: tuple[Path, ...]) -> dict[str, Path]:

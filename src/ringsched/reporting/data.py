@@ -14,12 +14,12 @@ from ringsched.errors import InputError
 from ringsched.model import Plan, Scenario
 from ringsched.reporting.blame import blame_data, job_losses
 from ringsched.reporting.curves import curve_data, finished_at, makespan_bound_s, soonest_ends
-from ringsched.reporting.gantt import Slowed, gantt_data
+from ringsched.reporting.gantt import gantt_data
 from ringsched.reporting.levels import job_levels, load_levels
 from ringsched.reporting.links import links_data, most_jobs
 from ringsched.reporting.rows import Rows
 from ringsched.reporting.sizes import PLAN_COLOURS, size_class, size_scale
-from ringsched.reporting.stretches import SLOWER, Stretch, stretches_of
+from ringsched.reporting.stretches import Stretch, slowed_stretches, stretches_of
 from ringsched.reporting.summary import summary_data
 from ringsched.reporting.times import Times, times_of
 from ringsched.verify import verify
@@ -83,10 +83,8 @@ def _plan_data(problem: Problem, rows: Rows, times: Times, label: str, plan: Pla
     stretches: list[list[Stretch]] = (
         [] if ledger is None else stretches_of(problem, planned_run(problem, plan))
     )
-    slowed: dict[str, list[Slowed]] = {
-        job.name: [each[:3] for each in parts if each.factor > SLOWER]
-        for job, parts in zip(scenario.jobs, stretches, strict=False)
-    }
+    names = [job.name for job in scenario.jobs]
+    slowed = {name: slowed_stretches(parts) for name, parts in zip(names, stretches, strict=False)}
     return {
         "label": label,
         "makespan": times.shown(max((job.finish_s for job in plan.jobs), default=times.origin_s)),

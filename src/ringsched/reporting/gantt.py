@@ -7,9 +7,8 @@ from typing import Any
 
 from ringsched.model import Plan
 from ringsched.reporting.rows import Rows
+from ringsched.reporting.stretches import Slowed
 from ringsched.reporting.times import Times
-
-Slowed = tuple[float, float, float]  # from, until, and how many times as long an iteration takes
 
 
 def gantt_data(

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from ringsched.model import Plan, Scenario
+from ringsched.model import Scenario
+from ringsched.model.checks import instance
 from ringsched.reporting.data import report_data
 from ringsched.reporting.report import Plans, labelled
 
@@ -30,12 +31,15 @@ def perfetto_trace(scenario: Scenario, plans: Plans) -> str:
     >>> sorted({event["ph"] for event in trace["traceEvents"]})
     ['C', 'M', 'X']
     """
-    by_label: Mapping[str, Plan] = labelled(plans)
-    data = report_data(scenario, by_label)
+    return trace_of(report_data(instance(scenario, "scenario", Scenario), labelled(plans)))
+
+
+def trace_of(data: Mapping[str, Any]) -> str:
+    """Return the trace of a report's data, an event a line."""
     numbers = count(1)  # of processes; 0 is the idle one in some viewers
     events: list[Event] = []
     for plan in data["plans"]:
-        prefix = f"{plan['label']}: " if len(by_label) > 1 else ""
+        prefix = f"{plan['label']}: " if len(data["plans"]) > 1 else ""
         events += _servers(data, plan, prefix, numbers)
         events += _links(plan, prefix, numbers)
     lines = ",\n".join(json.dumps(event, ensure_ascii=False, allow_nan=False) for event in events)
@@ -76,7 +80,7 @@ def _slices(
                 _slice(jobs["name"][job], gantt["start"][at], gantt["finish"][at]) | where | {"args": details}
             )
             for since, until, factor in zip(slow[::3], slow[1::3], slow[2::3], strict=True):
-                yield _slice(f"slowed {factor:.2f} times", since, until) | where
+                yield _slice(f"slowed up to {factor:.2f} times", since, until) | where
 
 
 def _links(plan: Mapping[str, Any], prefix: str, numbers: Iterator[int]) -> Iterator[Event]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ringsched.analysis.paper.figures import STYLE
 from ringsched.analysis.paper.output import check_matplotlib
 from ringsched.io.files import check_writable, make_folder, written_beside
-from ringsched.model import Plan, Scenario
+from ringsched.model import Scenario
 from ringsched.model.checks import choice, instance
 from ringsched.reporting.data import report_data
 from ringsched.reporting.report import Plans, labelled
@@ -47,11 +47,14 @@ def draw_pictures(
     """
     choice(format, "format", FORMATS)
     check_matplotlib(field=f"format {format}")
+    data = report_data(instance(scenario, "scenario", Scenario), labelled(plans))
+    return pictures_of(data, Path(folder), format)
+
+
+def pictures_of(data: Mapping[str, Any], target: Path, format: str) -> list[str]:
+    """Write the pictures of a report's data."""
     import matplotlib as mpl
 
-    by_label: Mapping[str, Plan] = labelled(plans)
-    data = report_data(instance(scenario, "scenario", Scenario), by_label)
-    target = Path(folder)
     make_folder(target)
     names = []
     with mpl.rc_context(STYLE), warnings.catch_warnings():  # type: ignore[arg-type]

@@ -47,6 +47,17 @@ if TYPE_CHECKING:
     from ringsched.analysis.paper.reproduce import Reproduction, reproduce_paper
     from ringsched.analysis.runs import ComparisonRow
     from ringsched.analysis.summary import Paired, PolicySummary
+    from ringsched.analysis.whatif.changes import (
+        AddServers,
+        LinkFactor,
+        LinkSpeed,
+        OtherContention,
+        RemoveServer,
+        Together,
+    )
+    from ringsched.analysis.whatif.new_job import whatif_job
+    from ringsched.analysis.whatif.options import Answer, Option
+    from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf, whatif
     from ringsched.generate import (
         contention_share,
         generate_diurnal,
@@ -81,6 +92,19 @@ _LATER = {
     "ComparisonRow": "ringsched.analysis.runs",
     "Paired": "ringsched.analysis.summary",
     "PolicySummary": "ringsched.analysis.summary",
+    "AddServers": "ringsched.analysis.whatif.changes",
+    "LinkFactor": "ringsched.analysis.whatif.changes",
+    "LinkSpeed": "ringsched.analysis.whatif.changes",
+    "OtherContention": "ringsched.analysis.whatif.changes",
+    "RemoveServer": "ringsched.analysis.whatif.changes",
+    "Together": "ringsched.analysis.whatif.changes",
+    "whatif_job": "ringsched.analysis.whatif.new_job",
+    "Answer": "ringsched.analysis.whatif.options",
+    "Option": "ringsched.analysis.whatif.options",
+    "FinishChange": "ringsched.analysis.whatif.variants",
+    "Variant": "ringsched.analysis.whatif.variants",
+    "WhatIf": "ringsched.analysis.whatif.variants",
+    "whatif": "ringsched.analysis.whatif.variants",
     "contention_share": "ringsched.generate",
     "generate_diurnal": "ringsched.generate",
     "generate_paper": "ringsched.generate",
@@ -103,6 +127,8 @@ __all__ = [
     "CATALOGUE",
     "OBJECTIVES",
     "ORDERS",
+    "AddServers",
+    "Answer",
     "Blame",
     "Bound",
     "Certificate",
@@ -114,6 +140,7 @@ __all__ = [
     "Contention",
     "CustomPolicy",
     "DroppedRows",
+    "FinishChange",
     "Gain",
     "ImportReport",
     "ImportedTrace",
@@ -124,7 +151,11 @@ __all__ = [
     "JobView",
     "Ledger",
     "LinkAccount",
+    "LinkFactor",
+    "LinkSpeed",
     "Metrics",
+    "Option",
+    "OtherContention",
     "Outcome",
     "Paired",
     "Placement",
@@ -134,6 +165,7 @@ __all__ = [
     "PolicySummary",
     "Progress",
     "Rack",
+    "RemoveServer",
     "Reproduction",
     "RingRun",
     "RingschedError",
@@ -141,10 +173,13 @@ __all__ = [
     "Server",
     "ServerView",
     "Time",
+    "Together",
     "TooLarge",
     "UnknownName",
+    "Variant",
     "Verdict",
     "Violation",
+    "WhatIf",
     "WithoutJob",
     "__version__",
     "all_reduce",
@@ -173,6 +208,8 @@ __all__ = [
     "save_scenario",
     "scenario_from_dict",
     "verify",
+    "whatif",
+    "whatif_job",
 ]
 
 

@@ -20,12 +20,14 @@ ENDED_BY_SIGNAL = 128  # and its number, as shells count
 COMMANDS = {
     "plan": "Decide which GPUs each job gets and when it starts.",
     "verify": "Check a plan independently of what made it.",
+    "explain": "Say who slows whom, by how much and on which link.",
+    "whatif": "Say what one more job, other servers or other links would change.",
+    "report": "Draw plans: who runs where and when, who slows whom, how far from the best.",
     "compare": "Compare policies over scenarios and seeds, in pairs.",
     "policies": "List the policies: queue order, placement rule, search.",
     "generate": "Make a workload: a scenario out of a seed.",
     "import": "Make a scenario of a trace of a real cluster.",
     "ring": "Run ring all-reduce step by step on real vectors.",
-    "report": "Draw plans: who runs where and when, who slows whom, how far from the best.",
     "paper": "Reproduce the paper's figures and judge its claims.",
 }
 # Where a command's name cannot be that of its module: `import` is a word of Python.

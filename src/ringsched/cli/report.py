@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ringsched.cli.working import Working
 from ringsched.errors import InputError
 from ringsched.io.files import check_writable, write_text
 from ringsched.io.plan_file import load_plan
@@ -57,7 +58,8 @@ def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str,
     from ringsched.reporting.data import report_data
 
     try:
-        data = report_data(scenario, plans)
+        with Working("looking at the plans"):
+            data = report_data(scenario, plans)
     except InputError as error:
         raise _located(error, scenario_file, labels(plan_files)) from None
     for plan in data["plans"]:

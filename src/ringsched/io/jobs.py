@@ -95,10 +95,15 @@ def _from_row(header: list[str], row: list[str], line: int) -> dict[str, Any]:
     if len(row) != len(header):
         raise InputError(f"has {len(row)} cells, the header {len(header)}", place=f"line {line}")
     return {
-        name: _READERS.get(name, _number)(text)
+        name: field_from_text(name, text)
         for name, cell in zip(header, row, strict=True)
         if (text := cell.strip())
     }
+
+
+def field_from_text(name: str, text: str) -> object:
+    """Return a field of a job as it stands in a cell of CSV, or in a command."""
+    return _READERS.get(name, _number)(text)
 
 
 def _number(cell: str) -> object:

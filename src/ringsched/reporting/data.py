@@ -8,6 +8,7 @@ from typing import Any
 from ringsched._version import __version__
 from ringsched.analysis.blame.explain import explain
 from ringsched.analysis.blame.ledger import Ledger
+from ringsched.analysis.metrics import metrics_of
 from ringsched.analysis.planned_run import planned_run
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.errors import InputError
@@ -79,27 +80,29 @@ def check_belongs(scenario: Scenario, label: str, plan: Plan) -> None:
 def _plan_data(problem: Problem, rows: Rows, times: Times, label: str, plan: Plan) -> dict[str, Any]:
     scenario = problem.scenario
     job_index = {job.name: at for at, job in enumerate(scenario.jobs)}
-    ledger = _ledger(scenario, plan)
+    ledger, why_not = _ledger(scenario, plan)
     stretches: list[list[Stretch]] = (
         [] if ledger is None else stretches_of(problem, planned_run(problem, plan))
     )
+    metrics = None if ledger is None else metrics_of(scenario, plan)
     names = [job.name for job in scenario.jobs]
     slowed = {name: slowed_stretches(parts) for name, parts in zip(names, stretches, strict=False)}
     return {
         "label": label,
         "makespan": times.shown(max((job.finish_s for job in plan.jobs), default=times.origin_s)),
-        "summary": summary_data(scenario, plan, verify(scenario, plan)),
+        "summary": summary_data(plan, verify(scenario, plan), metrics),
         "gantt": gantt_data(plan, job_index, rows, times, slowed),
         "ends": curve_data(finished_at(plan), times),
+        "whyNot": why_not,
         "links": None if ledger is None else links_data(ledger, stretches, rows, times),
         "blame": None if ledger is None else blame_data(ledger, job_index, times),
         "losses": None if ledger is None else job_losses(ledger, times),
     }
 
 
-def _ledger(scenario: Scenario, plan: Plan) -> Ledger | None:
-    """Return the ledger, or None if the plan does not do what it says."""
+def _ledger(scenario: Scenario, plan: Plan) -> tuple[Ledger | None, str]:
+    """Return the ledger, or None and why there is none: the plan does not do what it says."""
     try:
-        return explain(scenario, plan)
-    except InputError:
-        return None
+        return explain(scenario, plan), ""
+    except InputError as error:
+        return None, str(error)

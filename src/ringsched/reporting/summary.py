@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringsched.analysis.metrics import Metrics, metrics_of
-from ringsched.errors import InputError
-from ringsched.model import OBJECTIVES, Plan, Scenario
+from ringsched.analysis.metrics import Metrics
+from ringsched.model import OBJECTIVES, Plan
 from ringsched.verify import Verdict
 from ringsched.words.choices import choices
 from ringsched.words.figures import seconds
@@ -17,8 +16,11 @@ MOST_VIOLATIONS = 20  # shown; the rest is counted
 LOW, HIGH = "low", "high"  # which values are better
 
 
-def summary_data(scenario: Scenario, plan: Plan, verdict: Verdict) -> dict[str, Any]:
-    """Return how a plan was made, whether it is valid, and its figures."""
+def summary_data(plan: Plan, verdict: Verdict, metrics: Metrics | None) -> dict[str, Any]:
+    """Return how a plan was made, whether it is valid, and its figures.
+
+    `metrics` are None for a plan that does not do what it says: where its GPU-seconds go means nothing.
+    """
     return {
         "policy": plan.policy,
         "choices": ", ".join(choices(plan)),
@@ -27,16 +29,8 @@ def summary_data(scenario: Scenario, plan: Plan, verdict: Verdict) -> dict[str, 
         "valid": verdict.valid,
         "numViolations": len(verdict.violations),
         "violations": [str(violation) for violation in verdict.violations[:MOST_VIOLATIONS]],
-        "figures": _figures(plan, _metrics(scenario, plan)),
+        "figures": _figures(plan, metrics),
     }
-
-
-def _metrics(scenario: Scenario, plan: Plan) -> Metrics | None:
-    """Return the metrics, or None if the plan is too broken to have any."""
-    try:
-        return metrics_of(scenario, plan)
-    except (InputError, LookupError, ValueError):
-        return None
 
 
 def _figures(plan: Plan, metrics: Metrics | None) -> list[dict[str, Any]]:

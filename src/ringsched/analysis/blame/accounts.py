@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 
@@ -77,6 +78,11 @@ class LinkAccount:
     def most_jobs(self) -> int:
         """The most jobs on it at a time."""
         return max(self.num_jobs, default=0)
+
+    def most_jobs_between(self, start_s: float, end_s: float) -> int:
+        """Return the most jobs on it at a time from `start_s` up to `end_s`."""
+        first = max(0, bisect_right(self.times_s, start_s) - 1)
+        return max(self.num_jobs[first : bisect_left(self.times_s, end_s)], default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

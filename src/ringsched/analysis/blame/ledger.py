@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from ringsched.analysis.blame.timeline import Floats, Integers
 from ringsched.analysis.blame.without import WithoutJob, without_job
 from ringsched.errors import UnknownName
 from ringsched.model import Plan, Scenario
+from ringsched.model.checks import settle
 
 
 class Entries(NamedTuple):
@@ -53,13 +54,16 @@ class Ledger:
     jobs: tuple[JobAccount, ...]
     links: tuple[LinkAccount, ...]
     entries: Entries
+    _index: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        settle(self, _index={account.name: at for at, account in enumerate(self.jobs)})
 
     def job(self, name: str) -> JobAccount:
         """Return the account of a job, or say which there are."""
-        for account in self.jobs:
-            if account.name == name:
-                return account
-        raise UnknownName("job", name, [account.name for account in self.jobs])
+        if name not in self._index:
+            raise UnknownName("job", name, self._index)
+        return self.jobs[self._index[name]]
 
     def blames(
         self, *, victim: str | None = None, culprit: str | None = None, most: int | None = None
@@ -68,7 +72,7 @@ class Ledger:
         wanted = np.ones(len(self.entries.seconds), dtype=np.bool_)
         for name, column in ((victim, self.entries.victim), (culprit, self.entries.culprit)):
             if name is not None:
-                wanted &= column == self._index(name)
+                wanted &= column == self._index[self.job(name).name]
         rows = np.flatnonzero(wanted)
         rows = rows[np.argsort(-self.entries.seconds[rows], kind="stable")][:most]
         columns = (column[rows].tolist() for column in self.entries)
@@ -84,7 +88,9 @@ class Ledger:
 
     def by_culprit(self) -> dict[str, float]:
         """Return the seconds that each job costs all others, the worst first, the innocent left out."""
-        return self._totals(self.entries.culprit, self.entries.seconds)
+        totals = np.bincount(self.entries.culprit, weights=self.entries.seconds, minlength=len(self.jobs))
+        worst = np.argsort(-totals, kind="stable").tolist()
+        return {self.jobs[at].name: float(totals[at]) for at in worst if totals[at] > 0}
 
     def by_victim(self) -> dict[str, float]:
         """Return the seconds that each job loses to contention, the worst first, unhurt jobs left out."""
@@ -102,23 +108,27 @@ class Ledger:
 
     def matrix(self) -> dict[tuple[str, str], float]:
         """Return seconds by (victim, culprit), over all links; pairs without any left out."""
-        num_jobs = len(self.jobs)
-        pairs, at = np.unique(self.entries.victim * num_jobs + self.entries.culprit, return_inverse=True)
-        seconds = np.bincount(at, weights=self.entries.seconds, minlength=len(pairs))
         names = [account.name for account in self.jobs]
+        columns = (column.tolist() for column in self._pairs())
+        return {(names[hurt], names[by]): seconds for hurt, by, seconds in zip(*columns, strict=True)}
+
+    def worst_culprits(self) -> dict[str, str]:
+        """Return who costs each victim most, over all links; of equals the first job."""
+        victims, culprits, seconds = self._pairs()
+        order = np.lexsort((culprits, -seconds, victims))
+        found, first = np.unique(victims[order], return_index=True)
+        worst = culprits[order][first].tolist()
         return {
-            (names[pair // num_jobs], names[pair % num_jobs]): amount
-            for pair, amount in zip(pairs.tolist(), seconds.tolist(), strict=True)
+            self.jobs[hurt].name: self.jobs[by].name for hurt, by in zip(found.tolist(), worst, strict=True)
         }
 
     def without(self, name: str) -> WithoutJob:
         """Return what would happen if a job were not there and all others kept their GPUs and starts."""
         return without_job(self.scenario, self.plan, self.job(name).name)
 
-    def _index(self, name: str) -> int:
-        return self.jobs.index(self.job(name))
-
-    def _totals(self, who: Integers, seconds: Floats) -> dict[str, float]:
-        totals = np.bincount(who, weights=seconds, minlength=len(self.jobs))
-        worst = np.argsort(-totals, kind="stable").tolist()
-        return {self.jobs[at].name: float(totals[at]) for at in worst if totals[at] > 0}
+    def _pairs(self) -> tuple[Integers, Integers, Floats]:
+        """Return victims, culprits and seconds, each pair once."""
+        num_jobs = max(1, len(self.jobs))
+        pairs, at = np.unique(self.entries.victim * num_jobs + self.entries.culprit, return_inverse=True)
+        seconds = np.bincount(at, weights=self.entries.seconds, minlength=len(pairs)).astype(np.float64)
+        return pairs // num_jobs, pairs % num_jobs, seconds

@@ -73,13 +73,18 @@ class Split:
         best_tau = alone_tau  # of a job that runs already: it has no choice
         if job not in problem.running:
             best_tau = self._extremes.best_case_tau(problem.works[job], problem.gpus[job])
-        best_case_s, contention_s = iterations * best_tau, math.fsum(lost_s.tolist())
+        duration_s = clock.seconds(self._run.finishes[job] - self._run.starts[job])
         # The best case may come out a rounding error above a placement that meets it.
         spreading_s = max(0.0, iterations * (alone_tau - best_tau))
-        duration_s = clock.seconds(self._run.finishes[job] - self._run.starts[job])
-        rest_s = math.fsum([duration_s, -best_case_s, -spreading_s, -contention_s])
+        parts_s = (iterations * best_tau, spreading_s, math.fsum(lost_s.tolist()))
+        # In whole numbers of the duration's last bit, so that sums of floats are exact.
+        bit = math.ulp(max(duration_s, *parts_s))
+        best_case_s, spreading_s, contention_s = (round(part_s / bit) * bit for part_s in parts_s)
         return Parts(
-            best_case_s=best_case_s, spreading_s=spreading_s, contention_s=contention_s, rounding_s=rest_s
+            best_case_s=best_case_s,
+            spreading_s=spreading_s,
+            contention_s=contention_s,
+            rounding_s=math.fsum([duration_s, -best_case_s, -spreading_s, -contention_s]),
         )
 
     def intervals(self, job: int) -> Intervals:

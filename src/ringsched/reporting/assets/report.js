@@ -77,18 +77,16 @@ function drawAll(parts, data, state, onWindow) {
   const mode = modeSwitch(state, () => drawAll(parts, data, state, onWindow));
   const linked = plans.some((plan) => plan.links && plan.links.length);
   fill(parts.links, plans, linked ? [mode, levelLegend(data.levels[state.mode])] : [], (element, plan) => {
-    if (!plan.links) element.replaceChildren(note(NOT_AS_STATED));
+    if (!plan.links) element.replaceChildren(note(`Not shown: ${shortened(plan.whyNot, 200)}.`));
     else if (!plan.links.length) element.replaceChildren(note("No job spans servers, so no link is used."));
     else drawLinks(element, { ...data, ...plan }, shared);
   });
   fill(parts.blame, plans, [], (element, plan) => {
     if (plan.blame) drawBlame(element, { ...data, ...plan });
-    else element.replaceChildren(note(NOT_AS_STATED));
+    else element.replaceChildren(note(`Not shown: ${shortened(plan.whyNot, 200)}.`));
   });
   if (focused >= 0) document.querySelectorAll("svg.picture")[focused]?.focus();
 }
-
-const NOT_AS_STATED = "Not shown: the plan is not valid, and what it states would not happen.";
 
 function note(text) {
   return html("p", { class: "note" }, text);

@@ -1,0 +1,168 @@
+"""What can be otherwise: each change makes one scenario out of another, and says in words what it does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from ringsched.errors import InputError, UnknownName
+from ringsched.model import Cluster, Scenario, Server
+from ringsched.model.checks import MAX_GPUS, integer, number
+
+
+class Change(Protocol):
+    """One thing that could be otherwise."""
+
+    def label(self, scenario: Scenario) -> str:
+        """Return what is changed, in words."""
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """Return the scenario as it would be, or say why it cannot be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddServers:
+    """More servers, in no rack, behind links as the cluster has them; by default of its most usual size.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> scenario = ringsched.load_scenario("examples/first.toml")
+    >>> change = AddServers(count=2)
+    >>> change.label(scenario), len(change.apply(scenario).cluster.servers)
+    ('2 more servers of 8 GPUs', 6)
+    """
+
+    count: int
+    gpus: int | None = None
+
+    def __post_init__(self) -> None:
+        integer(self.count, "add-servers", minimum=1, maximum=MAX_GPUS)
+        if self.gpus is not None:
+            integer(self.gpus, "add-servers", minimum=1, maximum=MAX_GPUS)
+
+    def label(self, scenario: Scenario) -> str:
+        """Return how many of which size."""
+        gpus, servers = self._gpus(scenario), "server" if self.count == 1 else "servers"
+        return f"{self.count} more {servers} of {gpus} GPU{'' if gpus == 1 else 's'}"
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with the servers at its end."""
+        servers, names = list(scenario.cluster.servers), {server.name for server in scenario.cluster.servers}
+        number = 0
+        while len(servers) < len(names) + self.count:
+            if f"new-{number}" not in names:
+                servers.append(Server(name=f"new-{number}", gpus=self._gpus(scenario)))
+            number += 1
+        return _with_cluster(scenario, servers=tuple(servers))
+
+    def _gpus(self, scenario: Scenario) -> int:
+        usual = Counter(server.gpus for server in scenario.cluster.servers).most_common(1)
+        return usual[0][0] if self.gpus is None else self.gpus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveServer:
+    """One server less; no job may run there already."""
+
+    name: str
+
+    def label(self, scenario: Scenario) -> str:  # noqa: ARG002
+        """Return which one."""
+        return f"without server {self.name}"
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """Return the scenario without it."""
+        names = [server.name for server in scenario.cluster.servers]
+        if self.name not in names:
+            raise UnknownName("server", self.name, names, field="remove-server")
+        for job in scenario.jobs:
+            if self.name in (job.running_on or {}):
+                raise InputError(f"job {job.name!r} runs there already, and is not moved")
+        kept = tuple(server for server in scenario.cluster.servers if server.name != self.name)
+        return _with_cluster(scenario, servers=kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkSpeed:
+    """Another `inter_server_gbps`; servers and racks that state an uplink of their own keep it."""
+
+    inter_server_gbps: float
+
+    def __post_init__(self) -> None:
+        number(self.inter_server_gbps, "inter-server-gbps", above=0)
+
+    def label(self, scenario: Scenario) -> str:
+        """Return the new and the old speed."""
+        old = scenario.cluster.inter_server_gbps
+        return f"{self.inter_server_gbps:g} Gbit/s links, not {old:g}"
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with that speed."""
+        return _with_cluster(scenario, inter_server_gbps=self.inter_server_gbps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkFactor:
+    """All links between servers and racks so many times as fast."""
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        number(self.factor, "link-factor", above=0)
+
+    def label(self, scenario: Scenario) -> str:  # noqa: ARG002
+        """Return the factor."""
+        return f"links {self.factor:g} times as fast"
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with all uplinks multiplied."""
+        cluster = scenario.cluster
+        servers = tuple(
+            server
+            if server.uplink_gbps is None
+            else server.replace(uplink_gbps=server.uplink_gbps * self.factor)
+            for server in cluster.servers
+        )
+        racks = tuple(rack.replace(uplink_gbps=rack.uplink_gbps * self.factor) for rack in cluster.racks)
+        speed = cluster.inter_server_gbps * self.factor
+        return _with_cluster(scenario, servers=servers, racks=racks, inter_server_gbps=speed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherContention:
+    """Other fields of the scenario's contention."""
+
+    fields: Mapping[str, Any]
+
+    def label(self, scenario: Scenario) -> str:  # noqa: ARG002
+        """Return the fields."""
+        return f"contention {', '.join(f'{key} {value}' for key, value in self.fields.items())}"
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with them."""
+        return scenario.replace(contention=scenario.contention.replace(**self.fields))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Several changes at once, one after the other."""
+
+    changes: tuple[Change, ...]
+
+    def label(self, scenario: Scenario) -> str:
+        """Return all of them."""
+        return ", ".join(change.label(scenario) for change in self.changes)
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with all of them."""
+        for change in self.changes:
+            scenario = change.apply(scenario)
+        return scenario
+
+
+def _with_cluster(scenario: Scenario, **fields: Any) -> Scenario:
+    cluster: Cluster = replace(scenario.cluster, **fields)
+    return scenario.replace(cluster=cluster)

@@ -1,0 +1,110 @@
+"""One more job beside a plan that stays: where, when, and whom it hurts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ringsched.analysis.planned_run import planned_run
+from ringsched.analysis.whatif.choices import alone, choices
+from ringsched.analysis.whatif.follow import follow
+from ringsched.analysis.whatif.options import Answer, Option, option_of
+from ringsched.analysis.whatif.planning import planning_of
+from ringsched.engine.problem import Problem, problem_of
+from ringsched.engine.run import Run
+from ringsched.errors import Infeasible, InputError
+from ringsched.model import Job, Plan, Scenario
+from ringsched.model.checks import instance
+
+
+def whatif_job(
+    scenario: Scenario,
+    job: Job,
+    *,
+    plan: Plan | None = None,
+    policy: str | None = None,
+    order: str | None = None,
+    objective: str | None = None,
+    seed: int | None = None,
+    time_limit_s: float | None = None,
+    iterations: int | None = None,
+) -> Answer:
+    """Find a place and a start for one more job, all others on their GPUs and from their starts.
+
+    Tried are the job's submit and every later completion, at each a handful of places; in large plans as many
+    of them as fit into a few seconds. Every choice is simulated: who shares a link with the job ends later,
+    and who finds its GPUs still held starts later.
+
+    Parameters
+    ----------
+    plan
+        The present plan; the scenario is planned if there is none.
+    policy, order, objective, seed, time_limit_s, iterations
+        As for `whatif`: how the scenario is planned, alone and anew with the job.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> scenario = ringsched.load_scenario("examples/first.toml")
+    >>> job = scenario.jobs[5].replace(name="one more", iterations=6000)
+    >>> best = ringsched.whatif_job(scenario, job).best
+    >>> print(best.start_s, best.finish_s, dict(best.gpus), best.total_delay_s)
+    3780.0 4200.0 {'node-0': (0, 1, 2, 3)} 0.0
+    """
+    instance(scenario, "scenario", Scenario)
+    if instance(job, "job", Job).is_running:
+        place = f"the new job {job.name!r}"
+        raise InputError(
+            "means nothing for a job that is still to be placed", field="running_on", place=place
+        )
+    planning = planning_of(
+        plan,
+        policy=policy,
+        order=order,
+        objective=objective,
+        seed=seed,
+        time_limit_s=time_limit_s,
+        iterations=iterations,
+    )
+    problem = _with(scenario, job)
+    present = planning.plan(scenario) if plan is None else plan
+    run = planned_run(problem_of(scenario), present)
+    options = list(_options(problem, run))
+    try:
+        anew = planning.plan(problem.scenario)
+    except Infeasible:
+        anew = None
+    return Answer(
+        scenario=problem.scenario,
+        job=job,
+        policy=planning.policy,
+        present=present,
+        anew=anew,
+        best_case_s=problem.clock.seconds(problem.best_case[-1]),
+        options=tuple(sorted(options, key=lambda option: (option.cost_s, option.finish_s, option.start_s))),
+    )
+
+
+def _with(scenario: Scenario, job: Job) -> Problem:
+    """Return the problem with the new job at its end; what is wrong with that job stands in no file."""
+    last = f"jobs[{len(scenario.jobs)}]"
+    try:
+        return problem_of(scenario.replace(jobs=(*scenario.jobs, job)))
+    except InputError as error:
+        if error.place and error.place.startswith(last):
+            raise error.located(place=f"the new job {job.name!r}") from None
+        raise
+
+
+def _options(problem: Problem, run: Run) -> Iterator[Option]:
+    """Yield what comes of every choice that may be the soonest, the best, or the first to hurt nobody."""
+    job, latest = problem.num_jobs - 1, math.inf
+    for time, gpus in choices(problem, run):
+        # What ends after a choice that hurts nobody can be better in no respect.
+        if time > problem.release[job] and time + alone(problem, job, gpus) > latest:
+            continue
+        after = follow(problem, [*run.starts, time], [*run.gpus, gpus])
+        option = option_of(problem, run, after)
+        if not option.delays:
+            latest = min(latest, after.finishes[-1])
+        yield option

@@ -1,0 +1,147 @@
+"""The same jobs on another cluster, planned the same way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringsched.analysis.planned_run import planned_run
+from ringsched.analysis.whatif.changes import Change
+from ringsched.analysis.whatif.planning import Planning, planning_of
+from ringsched.engine.problem import problem_of
+from ringsched.errors import Infeasible, InputError, UnknownName
+from ringsched.model import Plan, Scenario
+from ringsched.model.checks import instance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishChange:
+    """A job that ends at another time; `change_s` is below 0 if sooner."""
+
+    job: str
+    before_s: float
+    after_s: float
+
+    @property
+    def change_s(self) -> float:
+        """How much later it ends."""
+        return self.after_s - self.before_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A changed scenario with its plan; without one if the policy finds none within the horizon.
+
+    `changes` has the jobs that end at other times than in the present plan, the largest change first.
+    """
+
+    label: str
+    scenario: Scenario
+    plan: Plan | None
+    changes: tuple[FinishChange, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """The present plan, and what would come of each change.
+
+    `anew` is the present scenario planned as the variants are, where that differs from the plan given.
+    """
+
+    policy: str
+    present: Plan
+    anew: Plan | None
+    variants: tuple[Variant, ...]
+
+
+def whatif(
+    scenario: Scenario,
+    *changes: Change,
+    plan: Plan | None = None,
+    policy: str | None = None,
+    order: str | None = None,
+    objective: str | None = None,
+    seed: int | None = None,
+    time_limit_s: float | None = None,
+    iterations: int | None = None,
+) -> WhatIf:
+    """Plan changed scenarios, each change by itself, and compare them with the present plan.
+
+    Parameters
+    ----------
+    changes
+        `AddServers`, `RemoveServer`, `LinkSpeed`, `LinkFactor`, `OtherContention`, `Together`, or anything
+        with their two methods.
+    plan
+        The present plan; the scenario is planned if there is none.
+    policy, order, objective, seed
+        How to plan; by default as `plan` was, and without a plan by longest-first.
+    time_limit_s, iterations
+        When policies that search end, for every variant; `search` after 2 s if neither is given.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> from ringsched import AddServers, LinkFactor
+    >>> scenario = ringsched.load_scenario("examples/first.toml")
+    >>> answer = ringsched.whatif(scenario, AddServers(count=2), LinkFactor(factor=0.25))
+    >>> [(variant.label, variant.plan.makespan_s) for variant in answer.variants]
+    [('2 more servers of 8 GPUs', 4320.0), ('links 0.25 times as fast', 16920.0)]
+    """
+    instance(scenario, "scenario", Scenario)
+    planning = planning_of(
+        plan,
+        policy=policy,
+        order=order,
+        objective=objective,
+        seed=seed,
+        time_limit_s=time_limit_s,
+        iterations=iterations,
+    )
+    if plan is not None:
+        planned_run(problem_of(scenario), plan)
+    variants = [(change.label(scenario), _applied(change, scenario)) for change in changes]
+    present = planning.plan(scenario) if plan is None else plan
+    anew = None if plan is None else _plan(planning, scenario)
+    return WhatIf(
+        policy=planning.policy,
+        present=present,
+        anew=None if anew is None or anew.jobs == present.jobs else anew,
+        variants=tuple(_variant(planning, label, changed, present) for label, changed in variants),
+    )
+
+
+def _applied(change: Change, scenario: Scenario) -> Scenario:
+    """Return a changed scenario that can be planned, or say which change makes it one that cannot."""
+    try:
+        changed = change.apply(scenario)
+        problem_of(changed)
+    except UnknownName:
+        raise
+    except InputError as error:
+        places = (change.label(scenario), error.place)
+        raise error.located(place=": ".join(place for place in places if place)) from None
+    return changed
+
+
+def _variant(planning: Planning, label: str, scenario: Scenario, present: Plan) -> Variant:
+    plan = _plan(planning, scenario)
+    changes = () if plan is None else finish_changes(present, plan)
+    return Variant(label=label, scenario=scenario, plan=plan, changes=changes)
+
+
+def _plan(planning: Planning, scenario: Scenario) -> Plan | None:
+    try:
+        return planning.plan(scenario)
+    except Infeasible:
+        return None
+
+
+def finish_changes(before: Plan, after: Plan) -> tuple[FinishChange, ...]:
+    """Return the jobs of both plans that end at other times, the largest change first."""
+    before_s = {job.name: job.finish_s for job in before.jobs}
+    changes = [
+        FinishChange(job=job.name, before_s=before_s[job.name], after_s=job.finish_s)
+        for job in after.jobs
+        if job.name in before_s and abs(job.finish_s - before_s[job.name]) > 1e-9 * max(1.0, job.finish_s)
+    ]
+    return tuple(sorted(changes, key=lambda change: -abs(change.change_s)))

@@ -1,0 +1,123 @@
+"""What a person sees of the ledger: totals, jobs, links and culprits, the worst first."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+
+from rich.table import Table
+
+from ringsched.analysis.blame.accounts import JobAccount, LinkAccount
+from ringsched.analysis.blame.ledger import Ledger
+from ringsched.cli.tables import MOST_ROWS, show
+from ringsched.words.figures import counted, figure, seconds
+
+MOST_CULPRITS = 5  # each is one more simulation
+MOST_LINKS = 10
+NUM_SPANS = 32  # of time, in a row of bars
+BARS = " ▁▂▃▄▅▆▇█"
+PARTS = {
+    "best case": "best_case_s",
+    "spreading": "spreading_s",
+    "contention": "contention_s",
+    "rounding": "rounding_s",
+}
+
+
+def print_ledger(ledger: Ledger) -> None:
+    """Print where the time of all jobs goes."""
+    parts: list[str | Table] = [_headline(ledger)]
+    if ledger.jobs:
+        parts += [_totals(ledger.jobs), "", *_jobs(ledger)]
+    if ledger.by_link():
+        parts += ["", *_links(ledger), "", *_culprits(ledger)]
+    elif ledger.jobs:
+        parts += ["", "no job slows another: no link is shared while it matters"]
+    show(parts)
+
+
+def shown(value_s: float) -> str:
+    """Return seconds for people; what rounding of floats leaves is nothing."""
+    return figure(0.0 if abs(value_s) < 5e-4 else value_s)
+
+
+def _headline(ledger: Ledger) -> str:
+    lost = sum(account.duration_s - account.best_case_s for account in ledger.jobs)
+    running = math.fsum(account.duration_s for account in ledger.jobs)
+    jobs = f"{counted(len(ledger.jobs), 'job')}, policy {ledger.plan.policy}"
+    return f"{jobs}: they run for {seconds(running)} in all, {shown(lost)} s more than in their best cases"
+
+
+def _totals(jobs: Sequence[JobAccount]) -> Table:
+    running = math.fsum(account.duration_s for account in jobs)
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    for _ in range(2):
+        table.add_column(justify="right", no_wrap=True)
+    for name, field in PARTS.items():
+        part = math.fsum(getattr(account, field) for account in jobs)
+        share = part / running if running else 0.0
+        table.add_row(name, f"{shown(part)} s", f"{100 * abs(share):.1f} %")
+    return table
+
+
+def _jobs(ledger: Ledger) -> list[str | Table]:
+    worst = sorted(ledger.jobs, key=lambda account: account.best_case_s - account.duration_s)
+    num_rows = min(len(worst), MOST_ROWS) if sys.stdout.isatty() else len(worst)
+    table = _table("job", "waits s", "runs s", "best case", "spreading", "contention", "rounding")
+    table.add_column("slowed most by", overflow="fold")
+    culprits = ledger.worst_culprits()
+    for account in worst[:num_rows]:
+        times = (
+            account.waiting_s,
+            account.duration_s,
+            *(getattr(account, field) for field in PARTS.values()),
+        )
+        table.add_row(account.name, *map(shown, times), culprits.get(account.name, ""))
+    more = len(worst) - num_rows
+    return [table, f"... and {counted(more, 'more job')}; --json gives all of them"] if more else [table]
+
+
+def _links(ledger: Ledger) -> list[str | Table]:
+    worst = sorted((link for link in ledger.links if link.contention_s), key=lambda link: -link.contention_s)
+    table = _table("link", "Gbit/s", "jobs", "at once", "shared s", "jobs lose s")
+    end_s = ledger.plan.makespan_s
+    table.add_column(f"jobs on it, 0 to {seconds(end_s)}", no_wrap=True)
+    for link in worst[:MOST_LINKS]:
+        counts = (str(link.jobs), str(link.most_jobs))
+        times = (shown(link.contended_s), shown(link.contention_s))
+        table.add_row(link.label, figure(link.uplink_gbps), *counts, *times, _over_time(link, end_s))
+    more = len(worst) - MOST_LINKS
+    return [table, f"... and {counted(more, 'more link')}"] if more > 0 else [table]
+
+
+def _over_time(link: LinkAccount, end_s: float) -> str:
+    """Return the most jobs on a link in each of many spans of equal length, as bars up to the most of all."""
+    edges = [end_s * at / NUM_SPANS for at in range(NUM_SPANS + 1)]
+    numbers = [link.most_jobs_between(*span) for span in pairwise(edges)]
+    return "".join(BARS[math.ceil(number * (len(BARS) - 1) / link.most_jobs)] for number in numbers)
+
+
+def _culprits(ledger: Ledger) -> list[str | Table]:
+    costs = ledger.by_culprit()
+    table = _table("culprit", "costs others s", "gain without it s")
+    table.add_column("most of all", overflow="fold")
+    for name in list(costs)[:MOST_CULPRITS]:
+        blame = ledger.blames(culprit=name, most=1)[0]
+        gain_s = ledger.without(name).total_gain_s
+        table.add_row(name, shown(costs[name]), shown(gain_s), f"{blame.victim} on {blame.link}")
+    more = len(costs) - MOST_CULPRITS
+    note = [
+        "gain without it: how much sooner all others would end, each on its GPUs and from its start as before"
+    ]
+    return [table, *([f"... and {counted(more, 'more culprit')}"] if more > 0 else []), *note]
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for heading in others:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table

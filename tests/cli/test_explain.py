@@ -1,0 +1,84 @@
+"""`ringsched explain`."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from tests.cli.helpers import FULL, edited, run, sentence, write_json
+
+FIRST = "examples/first.toml"
+
+
+@pytest.fixture(scope="module")
+def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("explain") / "plan.json"
+    assert run("plan", FIRST, "--policy", "first-fit", "-o", path).exit_code == 0
+    return path
+
+
+def test_tables_name_victims_links_and_culprits(plan_file: Path) -> None:
+    result = run("explain", FIRST, plan_file)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("11 jobs, policy first-fit: they run for 30660 s in all, 4538.5 s more")
+    worst = next(line for line in lines if line.startswith("vgg-sweep-1"))
+    assert worst.split() == ["vgg-sweep-1", "0", "4200", "2145.1", "564.7", "1431.2", "59", "gpt2-finetune"]
+    assert any(line.startswith("node-1 ") and "█" in line for line in lines)
+    assert any(line.startswith("gpt2-finetune") and "2520" in line for line in lines)
+
+
+def test_one_job_in_words(plan_file: Path) -> None:
+    said = run("explain", FIRST, plan_file, "--job", "vgg-sweep-1").stdout
+    assert "without gpt2-finetune it would end at 2760 s, 1440 s sooner" in said
+    assert "starts when it is submitted" in said
+    said = run("explain", FIRST, plan_file, "--job", "resnet-a").stdout
+    assert "waits 4020 s, from 0 s to 4020 s, until bert-pretrain left its GPUs" in said
+    assert "none: it crosses no link" in said
+    said = run("explain", FIRST, plan_file, "--job", "gpt2-finetune").stdout
+    assert "without bert-pretrain it would end no sooner" in said
+
+
+def test_json_adds_up(plan_file: Path) -> None:
+    content = json.loads(run("explain", FIRST, plan_file, "--json").stdout)
+    for job in content["jobs"]:
+        parts = (job["best_case_s"], job["spreading_s"], job["contention_s"], job["rounding_s"])
+        assert math.fsum(parts) == job["duration_s"]
+    lost = sum(blame["seconds"] for blame in content["blames"])
+    assert lost == pytest.approx(sum(link["contention_s"] for link in content["links"]))
+    one = json.loads(run("explain", FIRST, plan_file, "--job", "vgg-sweep-1", "--json").stdout)
+    assert one["job"] == next(job for job in content["jobs"] if job["name"] == "vgg-sweep-1")
+    assert one["without_worst_culprit"]["gains"][0] == {
+        "job": "vgg-sweep-1",
+        "finish_s": 2760,
+        "gain_s": 1440,
+    }
+    assert {blame["victim"] for blame in one["blames"]} == {"vgg-sweep-1"}
+
+
+def test_every_feature_at_once_and_nothing_at_all(tmp_path: Path) -> None:
+    for name, content in (("full", FULL), ("empty", edited({("jobs",): []}))):
+        scenario, plan = write_json(tmp_path, content, f"{name}.json"), tmp_path / f"{name}-plan.json"
+        assert run("plan", scenario, "--policy", "list-scheduling", "-o", plan).exit_code == 0
+        result = run("explain", scenario, plan)
+        assert result.exit_code == 0
+        assert run("explain", scenario, plan, "--json").exit_code == 0
+        assert result.stdout.startswith(f"{len(content['jobs'])} jobs, policy list-scheduling")
+    said = run("explain", tmp_path / "full.json", tmp_path / "full-plan.json", "--job", "running").stdout
+    assert "runs already, with 70 iterations left at time 0" in said
+
+
+def test_wrong_input_is_refused_in_one_sentence(plan_file: Path, tmp_path: Path) -> None:
+    said = sentence(run("explain", FIRST, plan_file, "--job", "vgg-sweep1"))
+    assert "--job names the unknown job 'vgg-sweep1' (did you mean 'vgg-sweep-1'?)" in said
+    said = sentence(run("explain", "examples/delay.toml", plan_file))
+    assert said.startswith(f"ringsched: {plan_file}: the plan was made for another scenario, or ")
+    assert "is a scenario, not a plan" in sentence(run("explain", FIRST, write_json(tmp_path, FULL)))
+    plan = json.loads(plan_file.read_text(encoding="utf-8"))
+    plan["jobs"][0]["finish_s"] += 60
+    said = sentence(run("explain", FIRST, write_json(tmp_path, plan, "late.json")))
+    assert "late.json: job 'bert-pretrain' does not do what the plan says" in said
+    slow = write_json(tmp_path, edited({("time", "slot_s"): 0.001}), "slow.json")
+    assert "slow.json: jobs[0] 'first': an iteration" in sentence(run("explain", slow, plan_file))

@@ -1,0 +1,175 @@
+"""`ringsched whatif`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.helpers import FULL, run, sentence, write_json
+
+FIRST = "examples/first.toml"
+JOB = "gpus=12,iterations=20000,model=resnet50"
+
+
+@pytest.fixture(scope="module")
+def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("whatif") / "plan.json"
+    assert run("plan", FIRST, "--policy", "first-fit", "-o", path).exit_code == 0
+    return path
+
+
+def test_a_row_for_every_change() -> None:
+    result = run(
+        "whatif", FIRST, "--add-servers", "2", "--add-servers", "1x16", "--link-factor", 0.25,
+        "--inter-server-gbps", 400, "--remove-server", "node-3", "--contention", "model=reserved,lanes=2",
+    )  # fmt: skip
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "11 jobs on 4 servers with 32 GPUs, variants planned by longest-first"
+    assert lines[2].split() == ["as", "it", "is", "5640", "4107.3", "5220", "1.080"]
+    assert lines[3].startswith("2 more servers of 8 GPUs")
+    assert "-23.4 %" in lines[3]
+    labels = ("1 more server of 16 GPUs", "without server node-3", "400 Gbit/s links, not 100")
+    assert [line for line in lines[4:7] if line.startswith(labels)] == lines[4:7]
+    assert any(line.startswith("vgg-sweep-1") and line.endswith("-3480 s") for line in lines)
+
+
+def test_together_is_one_row(plan_file: Path) -> None:
+    result = run("whatif", FIRST, plan_file, "--add-servers", 2, "--link-factor", 2, "--together", "--json")
+    content = json.loads(result.stdout)
+    assert [variant["label"] for variant in content["variants"]] == [
+        "2 more servers of 8 GPUs, links 2 times as fast"
+    ]
+    assert content["policy"] == content["present"]["policy"] == "first-fit"
+    assert content["anew"] is None
+    change = content["variants"][0]["changes"][0]
+    assert change["change_s"] == change["after_s"] - change["before_s"]
+
+
+def test_a_job_in_words_and_in_json(plan_file: Path) -> None:
+    said = run("whatif", FIRST, plan_file, "--add-job", JOB).stdout
+    assert "new: 12 GPUs, 20000 iterations, at best 1620 s; beside the plan of 11 jobs by first-fit" in said
+    assert "start it at 4800 s on node-2:0-3 node-3:0-7, it ends at 6780 s and delays 1 job by 240 s" in said
+    assert "it cannot start at once: too few GPUs are idle" in said
+    content = json.loads(run("whatif", FIRST, plan_file, "--add-job", JOB, "--json").stdout)
+    assert content["best"]["changes"] == [
+        {"job": "inception", "before_s": 6720, "after_s": 6960, "change_s": 240}
+    ]
+    assert content["best"]["gpus"] == {"node-2": [0, 1, 2, 3], "node-3": list(range(8))}
+    assert content["at_once"] is None
+    assert content["harmless"]["total_delay_s"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("job.toml", 'gpus = 2\niterations = 100\nmodel = "resnet50"\n'),
+        ("job.json", '{"jobs": [{"name": "mine", "gpus": 2, "iterations": 100, "model": "resnet50"}]}'),
+        ("job.csv", "name,gpus,iterations,model\nmine,2,100,resnet50\n"),
+    ],
+)
+def test_a_job_in_a_file(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    result = run("whatif", FIRST, "--add-job", path)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(("new: 2 GPUs, 100 iter", "mine: 2 GPUs, 100 iter"))
+    assert "waiting would be no better" in result.stdout
+
+
+def test_waiting_is_weighed(tmp_path: Path) -> None:
+    """Beside a job that spans both servers, waiting for a whole one is better; also in the unit tests."""
+    job = {
+        "gpus": 2,
+        "iterations": 10,
+        "gradient_mb": 1000,
+        "minibatch": 1,
+        "forward_ms": 290,
+        "backward_ms": 600,
+    }
+    content = {
+        "time": {"model": "continuous"},
+        "cluster": {
+            "inter_server_gbps": 8,
+            "intra_server_gbps": 80,
+            "reduce_gbps": 400,
+            "servers": [{"gpus": 2, "count": 2}],
+        },
+        "jobs": [{"name": "a", **job, "running_on": {"s0": [0], "s1": [0]}}],
+    }
+    result = run("whatif", write_json(tmp_path, content), "--add-job", write_json(tmp_path, job, "b.json"))
+    lines = result.stdout.splitlines()
+    assert lines[1] == "start it at 19 s on s0:0-1, it ends at 29 s and delays nobody"
+    assert lines[2] == "waiting is better: at once it would cost 10 s more, see below"
+    assert next(line for line in lines if line.startswith("at once")).split()[2:5] == ["0", "29", "10"]
+
+
+def test_every_feature_at_once(tmp_path: Path) -> None:
+    job = "gpus=6,iterations=400,gradient_mb=40,minibatch=2,forward_ms=5,backward_ms=20"
+    result = run("whatif", write_json(tmp_path, FULL), "--add-job", job, "--policy", "random")
+    assert result.exit_code == 0
+    assert "\nall planned anew by random: it ends at " in result.stdout
+    result = run(
+        "whatif", tmp_path / "queue.json", "--add-servers", 1, "--link-factor", 3, "--policy", "sjf-bco"
+    )
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ([], "nothing to ask: give --add-job"),
+        (["--add-job", JOB, "--link-factor", 2], "--add-job cannot stand together with other changes"),
+        (
+            ["--add-servers", "four"],
+            "--add-servers must be a number, or a number and GPUs such as 4x8, not 'four'",
+        ),
+        (["--add-servers", "0"], "--add-servers must be an integer >= 1, not 0"),
+        (["--add-servers", "1x9999999"], "--add-servers must be at most 1000000"),
+        (["--remove-server", "node-11"], "unknown server 'node-11' (did you mean 'node-1'?)"),
+        (["--link-factor", "-1"], "--link-factor must be a number > 0, not -1"),
+        (["--link-factor", "nan"], "--link-factor must be a number > 0"),
+        (["--inter-server-gbps", "0"], "--inter-server-gbps must be a number > 0"),
+        (["--contention", "shar=1"], "--contention names the unknown key 'shar' (did you mean 'share'?)"),
+        (["--contention", "share"], "--contention must be written as share=0.5,degradation=0.2, not 'share'"),
+        (["--contention", "share=2"], "contention share 2: share must be a number > 0 and <= 1"),
+        (["--link-factor", 2, "--policy", "best"], "unknown policy 'best'"),
+        (["--link-factor", 2, "--time-limit", 1], "--time-limit means nothing to policy 'longest-first'"),
+        (["--link-factor", 2, "--seed", -1], "--seed must be an integer >= 0"),
+        (["--add-job", "x"], "--add-job: must be written as gpus=8,iterations=20000,..."),
+        (["--add-job", "gpus=8,gpus=9"], "--add-job: states gpus twice"),
+        (["--add-job", "gpus=8"], "--add-job: the job 'new': iterations is missing"),
+        (["--add-job", "gpu=8,iterations=1"], "unknown key 'gpu' (did you mean 'gpus'?)"),
+        (["--add-job", "gpus=2.5,iterations=1,model=vgg16"], "gpus must be an integer >= 1, not 2.5"),
+        (
+            ["--add-job", "gpus=33,iterations=1,model=vgg16"],
+            "the new job 'new': gpus = 33 is more than the 32 GPUs",
+        ),
+        (["--add-job", "name=lstm,gpus=3,iterations=1,model=vgg16"], "duplicates the job name 'lstm'"),
+        (["--add-job", "no.toml"], "no.toml: there is no such file"),
+        (["--add-job", FIRST], "unknown key 'time'"),
+    ],
+)
+def test_wrong_input_is_refused_in_one_sentence(options: list[object], complaint: str) -> None:
+    assert complaint in sentence(run("whatif", FIRST, *options))
+
+
+def test_wrong_plans_are_refused_in_one_sentence(plan_file: Path, tmp_path: Path) -> None:
+    scenario = write_json(tmp_path, FULL)
+    for question in (["--link-factor", 2], ["--add-job", "gpus=1,iterations=9,model=vgg16"]):
+        assert f"{plan_file}: the plan was made for another" in sentence(
+            run("whatif", scenario, plan_file, *question)
+        )
+        plan = json.loads(plan_file.read_text(encoding="utf-8")) | {"policy": "mine"}
+        other = write_json(tmp_path, plan, "mine.json")
+        assert "mine.json: the plan was made by 'mine'" in sentence(run("whatif", FIRST, other, *question))
+        plan["jobs"][3]["start_s"] += 60
+        late = write_json(tmp_path, plan | {"policy": "first-fit"}, "late.json")
+        assert "late.json: job 'vgg-sweep-2' does not do" in sentence(run("whatif", FIRST, late, *question))
+
+
+def test_two_jobs_are_one_too_many(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("name,gpus,iterations,model\na,2,100,resnet50\nb,2,100,resnet50\n", encoding="utf-8")
+    assert "jobs.csv: must hold one job, not 2" in sentence(run("whatif", FIRST, "--add-job", path))

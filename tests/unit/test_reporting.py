@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,7 +82,8 @@ def test_slowed_stretches_lie_within_the_run_and_add_up() -> None:
     parts = stretches_of(problem_of(problem), planned_run(problem_of(problem), plan))
     found = 0
     for at, account in enumerate(ringsched.explain(problem, plan).jobs):
-        lost_s = sum((until - since) * (1 - 1 / factor) for since, until, factor, _ in parts[at])
+        lengths_s = np.diff(parts[at].instants_s) if len(parts[at].factors) else np.zeros(0)
+        lost_s = float((lengths_s * (1 - 1 / parts[at].factors)).sum())
         assert lost_s == pytest.approx(account.contention_s, rel=1e-5, abs=1e-5)
         for since, until, factor in triples(gantt["slow"][at]):
             assert gantt["start"][at] <= since < until <= gantt["finish"][at]

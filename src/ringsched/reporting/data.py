@@ -20,7 +20,7 @@ from ringsched.reporting.levels import job_levels, load_levels
 from ringsched.reporting.links import links_data, most_jobs
 from ringsched.reporting.rows import Rows
 from ringsched.reporting.sizes import PLAN_COLOURS, size_class, size_scale
-from ringsched.reporting.stretches import Stretch, slowed_stretches, stretches_of
+from ringsched.reporting.stretches import Stretches, slowed_stretches, stretches_of
 from ringsched.reporting.summary import summary_data
 from ringsched.reporting.times import Times, times_of
 from ringsched.verify import verify
@@ -81,9 +81,9 @@ def _plan_data(problem: Problem, rows: Rows, times: Times, label: str, plan: Pla
     scenario = problem.scenario
     job_index = {job.name: at for at, job in enumerate(scenario.jobs)}
     ledger, why_not = _ledger(scenario, plan)
-    stretches: list[list[Stretch]] = (
-        [] if ledger is None else stretches_of(problem, planned_run(problem, plan))
-    )
+    stretches: list[Stretches] = []
+    if ledger is not None:
+        stretches = stretches_of(problem, planned_run(problem, plan))
     metrics = None if ledger is None else metrics_of(scenario, plan)
     names = [job.name for job in scenario.jobs]
     slowed = {name: slowed_stretches(parts) for name, parts in zip(names, stretches, strict=False)}

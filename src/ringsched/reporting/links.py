@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ringsched.analysis.blame.accounts import LinkAccount
 from ringsched.analysis.blame.ledger import Ledger
 from ringsched.reporting.rows import Rows
-from ringsched.reporting.stretches import Stretch
+from ringsched.reporting.stretches import Stretches
 from ringsched.reporting.times import Times
 
 
 def links_data(
-    ledger: Ledger, stretches: Sequence[Sequence[Stretch]], rows: Rows, times: Times
+    ledger: Ledger, stretches: Sequence[Stretches], rows: Rows, times: Times
 ) -> list[dict[str, Any]]:
     """Return the links that are crossed at all, in the order of servers, then racks.
 
     `row` and `rows` say which GPUs are below a link. `steps` is flat: an instant, the jobs and the percentage
     of the bandwidth in use from there on, the next instant, ...
     """
-    on_link: dict[str, list[Stretch]] = {}
-    for account, parts in zip(ledger.jobs, stretches, strict=True):
+    on_link: dict[str, list[Stretches]] = {}
+    for account, part in zip(ledger.jobs, stretches, strict=True):
         for label in account.links:
-            on_link.setdefault(label, []).extend(parts)
+            on_link.setdefault(label, []).append(part)
     return [
         {
             "name": link.label,
@@ -32,7 +34,7 @@ def links_data(
             "contended": times.duration(link.contended_s),
             "jobs": link.jobs,
             **rows.below(link.kind, link.name),
-            "steps": _steps(link, on_link.get(link.label, []), times),
+            "steps": _steps(link, on_link[link.label], times),
         }
         for link in ledger.links
         if link.jobs
@@ -46,24 +48,16 @@ def most_jobs(plans: Sequence[Mapping[str, Any]]) -> int:
     )
 
 
-def _steps(link: LinkAccount, stretches: Sequence[Stretch], times: Times) -> list[float]:
+def _steps(link: LinkAccount, parts: Sequence[Stretches], times: Times) -> list[float]:
     """Return the steps of one link, those that nobody would see left out."""
-    changes = _changes(stretches)
-    num_jobs = dict(zip(link.times_s, link.num_jobs, strict=True))
+    instants_s, which = np.unique(np.concatenate([part.instants_s for part in parts]), return_inverse=True)
+    changes = np.concatenate([np.diff(part.gbps, prepend=0.0, append=0.0) for part in parts])
+    gbps = np.cumsum(np.bincount(which, weights=changes))
+    at = np.searchsorted(link.times_s, instants_s, side="right") - 1
+    present = np.array(link.num_jobs)[at]
+    percent = np.where(present > 0, np.rint(100 * gbps / link.uplink_gbps), 0).astype(np.int64)
+    seen = (np.diff(present, prepend=0) != 0) | (np.diff(percent, prepend=0) != 0)
     steps: list[float] = []
-    present, gbps = 0, 0.0
-    for instant_s in sorted(changes.keys() | num_jobs.keys()):
-        present = num_jobs.get(instant_s, present)
-        gbps += changes.get(instant_s, 0.0)
-        percent = round(100 * gbps / link.uplink_gbps) if present else 0
-        if steps[-2:] != [present, percent]:
-            steps += [times.shown(instant_s), present, percent]
+    for row in zip(instants_s[seen].tolist(), present[seen].tolist(), percent[seen].tolist(), strict=True):
+        steps += [times.shown(row[0]), *row[1:]]
     return steps
-
-
-def _changes(stretches: Sequence[Stretch]) -> Mapping[float, float]:
-    changes: dict[float, float] = {}
-    for stretch in stretches:
-        changes[stretch.since_s] = changes.get(stretch.since_s, 0.0) + stretch.gbps
-        changes[stretch.until_s] = changes.get(stretch.until_s, 0.0) - stretch.gbps
-    return changes

@@ -71,8 +71,5 @@ def _stretches(problem: Problem, split: Split, job: int) -> Stretches:
     # In slotted time the last slot may be lost more than whole; a factor needs something left.
     factors = lengths_s / np.maximum(lengths_s - intervals.lost_s, 1e-3 * lengths_s)
     kept = np.flatnonzero(np.abs(np.diff(factors, prepend=0.0)) > SAME * factors)
-    return Stretches(
-        instants_s[np.append(kept, len(factors))],
-        factors[kept],
-        work.exchange_gbit / (alone_s * factors[kept]),
-    )
+    gbps = work.exchange_gbit / (alone_s * factors[kept])
+    return Stretches(instants_s[np.append(kept, len(factors))], factors[kept], gbps)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import Cluster, Placement, Plan, Rack, Scenario, Server
 
+EXAMPLE = Path(__file__).parents[1] / "examples" / "first.toml"
 SCRIPT = "<script>window.hacked = 1</script>"
 HOSTILE_NAMES = (
     SCRIPT,
@@ -22,7 +25,7 @@ HOSTILE_NAMES = (
 
 
 def first() -> Scenario:
-    return ringsched.load_scenario("examples/first.toml")
+    return ringsched.load_scenario(EXAMPLE)
 
 
 def contended() -> Scenario:

@@ -74,6 +74,7 @@ def test_keys_lead_from_job_to_job(opened: Opener) -> None:
         visit.page.keyboard.press("Tab")
         if visit.page.evaluate("document.activeElement.classList.contains('gantt')"):
             break
+    assert visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     visit.page.keyboard.press("ArrowRight")
     assert "bert-pretrain" in tip(visit)
     visit.page.keyboard.press("ArrowRight")

@@ -10,11 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 VIRIDIS = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
-DARKEST, DARKEST_ON_BLACK, BRIGHTEST = (
-    0.08,
-    0.2,
-    0.95,
-)  # the ends that would vanish in a dark or a white page are left out
+# The ends of the scale that would vanish in a dark or a white page are left out.
+DARKEST, DARKEST_ON_BLACK, BRIGHTEST = 0.08, 0.28, 0.95
 
 # Okabe and Ito; black and yellow are left out, for they vanish on one of the two backgrounds.
 # Each is there twice: for a white and, brighter, for a black page.

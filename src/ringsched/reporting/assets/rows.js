@@ -4,7 +4,7 @@ import { svg } from "./dom.js";
 import { fitted, textWidth } from "./text.js";
 
 const MOST_HEIGHT = 4000;
-const RACK_WIDTH = 22;
+const RACK_WIDTH = 24;
 
 /** Return where time begins in pictures of a cluster, so that they stand one above the other. */
 export function leftEdge(cluster, width) {
@@ -64,8 +64,8 @@ function drawRack(rack, rows) {
   const name = fitted(rack.name, last - y - 4, 11);
   return svg(
     "g", { class: "rack" },
-    svg("rect", { x: 1, y, width: 16, height: last - y, rx: 3 }),
-    svg("text", { x: 0, y: 0, transform: `translate(13 ${middle}) rotate(-90)`, "text-anchor": "middle" }, name),
+    svg("rect", { x: 4, y, width: 16, height: last - y, rx: 3 }),
+    svg("text", { x: 0, y: 0, transform: `translate(16 ${middle}) rotate(-90)`, "text-anchor": "middle" }, name),
   );
 }
 

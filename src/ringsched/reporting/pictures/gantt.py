@@ -96,7 +96,9 @@ def _draw_size(
 
 
 def _name_jobs(panel: Axes, data: Mapping[str, Any], plan: Mapping[str, Any], unit: float) -> None:
-    gantt, ink = plan["gantt"], {size["class"]: size["inkLight"] for size in data["sizes"]}
+    from matplotlib.patheffects import withStroke
+
+    gantt, looks = plan["gantt"], {size["class"]: size for size in data["sizes"]}
     for at, job in enumerate(gantt["job"]):
         runs = gantt["runs"][at]
         wide = (gantt["finish"][at] - gantt["start"][at]) / (data["span"] or 1)
@@ -106,7 +108,7 @@ def _name_jobs(panel: Axes, data: Mapping[str, Any], plan: Mapping[str, Any], un
         length, row = max(zip(runs[1::2], (-row for row in runs[::2]), strict=True))
         place = (gantt["start"][at] / unit, -row + length / 2)
         name = plain(data["jobs"]["name"][job], letters)
-        colour = ink[data["jobs"]["size"][job]]
+        look = looks[data["jobs"]["size"][job]]
         panel.annotate(
             name,
             place,
@@ -115,7 +117,8 @@ def _name_jobs(panel: Axes, data: Mapping[str, Any], plan: Mapping[str, Any], un
             va="center",
             clip_on=True,
             fontsize=5.5,
-            color=colour,
+            color=look["inkLight"],
+            path_effects=[withStroke(linewidth=1.5, foreground=look["light"])],  # to be read on hatching
             zorder=5,
         )
 

@@ -96,8 +96,6 @@ def _draw_size(
 
 
 def _name_jobs(panel: Axes, data: Mapping[str, Any], plan: Mapping[str, Any], unit: float) -> None:
-    from matplotlib.patheffects import withStroke
-
     gantt, looks = plan["gantt"], {size["class"]: size for size in data["sizes"]}
     for at, job in enumerate(gantt["job"]):
         runs = gantt["runs"][at]
@@ -118,7 +116,7 @@ def _name_jobs(panel: Axes, data: Mapping[str, Any], plan: Mapping[str, Any], un
             clip_on=True,
             fontsize=5.5,
             color=look["inkLight"],
-            path_effects=[withStroke(linewidth=1.5, foreground=look["light"])],  # to be read on hatching
+            bbox={"facecolor": look["light"], "edgecolor": "none", "pad": 0.5},  # to be read on hatching
             zorder=5,
         )
 

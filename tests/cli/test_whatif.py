@@ -27,11 +27,11 @@ def test_a_row_for_every_change() -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == "11 jobs on 4 servers with 32 GPUs, variants planned by longest-first"
-    assert lines[2].split() == ["as", "it", "is", "5640", "4107.3", "5220", "1.080"]
-    assert lines[3].startswith("2 more servers of 8 GPUs")
-    assert "-23.4 %" in lines[3]
+    assert lines[3].split() == ["as", "it", "is", "5640", "4107.3", "5220", "1.080"]
+    assert lines[4].startswith("2 more servers of 8 GPUs")
+    assert "-23.4 %" in lines[4]
     labels = ("1 more server of 16 GPUs", "without server node-3", "400 Gbit/s links, not 100")
-    assert [line for line in lines[4:7] if line.startswith(labels)] == lines[4:7]
+    assert [line for line in lines[5:8] if line.startswith(labels)] == lines[5:8]
     assert any(line.startswith("vgg-sweep-1") and line.endswith("-3480 s") for line in lines)
 
 

@@ -17,6 +17,9 @@ from ringsched import (
     Together,
     UnknownName,
 )
+from ringsched.analysis.whatif import choices
+from ringsched.analysis.whatif.follow import follow
+from ringsched.engine.problem import problem_of
 
 FIRST = ringsched.load_scenario("examples/first.toml")
 SPREAD = {
@@ -187,3 +190,28 @@ def test_a_running_job_is_not_a_new_one() -> None:
     running = FIRST.jobs[-1].replace(name="there", running_on={"node-0": [0]})
     with pytest.raises(InputError, match="the new job 'there': running_on means nothing"):
         ringsched.whatif_job(FIRST, running)
+
+
+def test_who_waits_for_gpus_holds_back_only_those_who_want_them_too() -> None:
+    """b waits for the GPU of a. c, which is to start after b on another one, does not."""
+    setting = scenario(cluster(2), *(job(name, 1, size) for name, size in (("a", 30), ("b", 10), ("c", 10))))
+    run = follow(problem_of(setting), [0, 1, 2], [(0,), (0,), (1,)])
+    assert (list(run.starts), list(run.finishes)) == ([0, 3, 2], [3, 4, 3])
+    wide = setting.replace(jobs=(setting.jobs[0], setting.jobs[1].replace(gpus=2), setting.jobs[2]))
+    run = follow(problem_of(wide), [0, 1, 2], [(0,), (0, 1), (1,)])  # b wants both, so c is behind it
+    assert list(run.starts) == [0, 3, 4]
+
+
+def test_what_matters_is_tried_even_if_there_is_time_for_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = ringsched.generate_uniform(jobs=120, servers=16)
+    plan = ringsched.plan(busy, "list-scheduling")
+    wide = FIRST.jobs[0].replace(name="wide", gpus=8, iterations=60_000)
+    full = ringsched.whatif_job(busy, wide, plan=plan)
+    assert len(full.options) > 8
+    monkeypatch.setattr(choices, "LEAST_TRIED", 1)
+    monkeypatch.setattr(choices, "JOBS_TRIED", 0)
+    some = ringsched.whatif_job(busy, wide, plan=plan)
+    assert len(some.options) < len(full.options)
+    assert some.at_once == full.at_once
+    assert some.harmless.delays == ()
+    assert some.harmless.finish_s >= full.harmless.finish_s

@@ -67,7 +67,9 @@ def print_comparison(
 
 
 def _means_table(result: Comparison, metrics: list[str]) -> Table:
-    table = _table("policy", "n", *(HEADINGS[name] for name in metrics))
+    from ringsched.cli.columns import figures_table
+
+    table = figures_table("policy", "n", *(HEADINGS[name] for name in metrics))
     for summary in result.summary:
         means = [_shown(name, summary.means[name]) if summary.means else "-" for name in metrics]
         table.add_row(_label(result, summary), str(summary.num_runs - summary.num_infeasible), *means)
@@ -94,21 +96,13 @@ def _pairs_title(result: Comparison, metric: str) -> str:
 
 def _pairs_table(result: Comparison, metric: str) -> Table:
     measure = "difference" if metric in SHARES else "ratio"
-    table = _table("policy", "pairs", "left out", measure, "95 % interval")
+    from ringsched.cli.columns import figures_table
+
+    table = figures_table("policy", "pairs", "left out", measure, "95 % interval")
     for summary in result.summary:
         if (pairs := summary.pairs.get(metric)) is not None:
             counts = (str(pairs.num_pairs), str(pairs.num_left_out))
             table.add_row(_label(result, summary), *counts, _estimate(pairs, pairs.mean), _interval(pairs))
-    return table
-
-
-def _table(first: str, *others: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column(first, overflow="fold", vertical="bottom")
-    for heading in others:
-        table.add_column(heading, justify="right", no_wrap=True)
     return table
 
 

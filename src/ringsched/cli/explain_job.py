@@ -6,6 +6,7 @@ from rich.table import Table
 
 from ringsched.analysis.blame.accounts import JobAccount
 from ringsched.analysis.blame.ledger import Ledger
+from ringsched.cli.columns import figures_table
 from ringsched.cli.explain_tables import shown
 from ringsched.cli.tables import placed, show
 from ringsched.words.figures import counted, seconds
@@ -88,10 +89,7 @@ def _culprits(ledger: Ledger, name: str) -> list[str | Table]:
     for blame in ledger.blames(victim=name):
         by_culprit.setdefault(blame.culprit, {})[blame.link] = blame.seconds
     worst = sorted(by_culprit, key=lambda culprit: -sum(by_culprit[culprit].values()))
-    table = Table(box=None, pad_edge=False)
-    table.add_column("slowed by", overflow="fold")
-    table.add_column("contention", justify="right", no_wrap=True)
-    table.add_column("on", overflow="fold")
+    table = figures_table("slowed by", "contention", last="on")
     for culprit in worst[:MOST_CULPRITS]:
         links = by_culprit[culprit]
         where = [f"{link} {shown(lost)} s" for link, lost in links.items()] if len(links) > 1 else list(links)

@@ -11,12 +11,13 @@ from rich.table import Table
 
 from ringsched.analysis.blame.accounts import JobAccount, LinkAccount
 from ringsched.analysis.blame.ledger import Ledger
+from ringsched.cli.columns import figures_table
 from ringsched.cli.tables import MOST_ROWS, show
 from ringsched.words.figures import counted, figure, seconds
 
 MOST_CULPRITS = 5  # each is one more simulation
 MOST_LINKS = 10
-NUM_SPANS = 32  # of time, in a row of bars
+NUM_SPANS = 24  # of time, in a row of bars
 BARS = " ▁▂▃▄▅▆▇█"
 PARTS = {
     "best case": "best_case_s",
@@ -66,8 +67,8 @@ def _totals(jobs: Sequence[JobAccount]) -> Table:
 def _jobs(ledger: Ledger) -> list[str | Table]:
     worst = sorted(ledger.jobs, key=lambda account: account.best_case_s - account.duration_s)
     num_rows = min(len(worst), MOST_ROWS) if sys.stdout.isatty() else len(worst)
-    table = _table("job", "waits s", "runs s", "best case", "spreading", "contention", "rounding")
-    table.add_column("slowed most by", overflow="fold")
+    headings = ("waits\ns", "runs\ns", "best\ncase", "spread-\ning", "conten-\ntion", "round-\ning")
+    table = figures_table("job", *headings, last="slowed\nmost by")
     culprits = ledger.worst_culprits()
     for account in worst[:num_rows]:
         times = (
@@ -82,9 +83,9 @@ def _jobs(ledger: Ledger) -> list[str | Table]:
 
 def _links(ledger: Ledger) -> list[str | Table]:
     worst = sorted((link for link in ledger.links if link.contention_s), key=lambda link: -link.contention_s)
-    table = _table("link", "Gbit/s", "jobs", "at once", "shared s", "jobs lose s")
     end_s = ledger.plan.makespan_s
-    table.add_column(f"jobs on it, 0 to {seconds(end_s)}", no_wrap=True)
+    table = figures_table("link", "Gbit/s", "jobs", "at\nonce", "shared\ns", "lost\ns")
+    table.add_column(f"jobs on it from\n0 to {seconds(end_s)}", no_wrap=True)
     for link in worst[:MOST_LINKS]:
         counts = (str(link.jobs), str(link.most_jobs))
         times = (shown(link.contended_s), shown(link.contention_s))
@@ -102,22 +103,11 @@ def _over_time(link: LinkAccount, end_s: float) -> str:
 
 def _culprits(ledger: Ledger) -> list[str | Table]:
     costs = ledger.by_culprit()
-    table = _table("culprit", "costs others s", "gain without it s")
-    table.add_column("most of all", overflow="fold")
+    table = figures_table("culprit", "costs\nothers s", "gain with-\nout it s", last="most of all")
     for name in list(costs)[:MOST_CULPRITS]:
         blame = ledger.blames(culprit=name, most=1)[0]
         gain_s = ledger.without(name).total_gain_s
         table.add_row(name, shown(costs[name]), shown(gain_s), f"{blame.victim} on {blame.link}")
     more = len(costs) - MOST_CULPRITS
-    note = [
-        "gain without it: how much sooner all others would end, each on its GPUs and from its start as before"
-    ]
+    note = ["gain without it: how much sooner all others would end, on the same GPUs from the same starts"]
     return [table, *([f"... and {counted(more, 'more culprit')}"] if more > 0 else []), *note]
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column(first, overflow="fold")
-    for heading in others:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table

@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from ringsched.analysis.whatif.options import Answer, Option
+from ringsched.cli.columns import figures_table
 from ringsched.cli.tables import placed, show
 from ringsched.cli.whatif_tables import changes_table
 from ringsched.words.figures import counted, figure, seconds
@@ -93,11 +94,8 @@ def _waiting(answer: Answer) -> list[str]:
 
 
 def _table(answer: Answer) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("choice", overflow="fold")
-    for heading in ("start s", "end s", "others later s", "jobs", "cost s", "makespan s"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("servers:GPUs", overflow="fold")
+    headings = ("start\ns", "end\ns", "others\nlater s", "how\nmany", "cost\ns", "makespan\ns")
+    table = figures_table("choice", *headings, last="servers:GPUs")
     rows: dict[int, tuple[list[str], Option]] = {}
     words = {"at_once": "at once", "harmless": "delays nobody"}
     for name, option in _named(answer).items():

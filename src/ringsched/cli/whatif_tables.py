@@ -9,8 +9,9 @@ from typing import Any
 from rich.table import Table
 
 from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf
+from ringsched.cli.columns import figures_table
 from ringsched.cli.tables import show
-from ringsched.model import Plan, Scenario
+from ringsched.model import OBJECTIVES, Plan, Scenario
 from ringsched.words.figures import counted, figure, seconds
 
 MOST_CHANGES = 3  # of each variant, sooner and later together
@@ -20,10 +21,10 @@ def print_variants(scenario: Scenario, answer: WhatIf) -> None:
     """Print the present plan and every variant."""
     cluster = scenario.cluster
     size = f"{counted(len(cluster.servers), 'server')} with {counted(cluster.capacity, 'GPU')}"
-    parts: list[str | Table] = [
-        f"{counted(len(scenario.jobs), 'job')} on {size}, variants planned by {answer.policy}",
-        _table(answer),
-    ]
+    head = f"{counted(len(scenario.jobs), 'job')} on {size}, variants planned by {answer.policy}"
+    if answer.present.objective != OBJECTIVES[0]:
+        head += f"; bound and gap are those of the {answer.present.objective.replace('-', ' ')}"
+    parts: list[str | Table] = [head, _table(answer)]
     for variant in answer.variants:
         parts += ["", *_changes(variant)]
     show(parts)
@@ -53,10 +54,7 @@ def _totals(plan: Plan) -> dict[str, Any]:
 
 
 def _table(answer: WhatIf) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("what if", overflow="fold")
-    for heading in ("makespan s", "", "mean completion s", "", "bound s", "gap"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = figures_table("what if", "makespan\ns", "", "mean com-\npletion s", "", "bound\ns", "gap")
     table.add_row("as it is", *_row(answer.present, None))
     if answer.anew is not None:
         table.add_row("as it is, planned anew", *_row(answer.anew, answer.present))
@@ -104,10 +102,7 @@ def _changes(variant: Variant) -> list[str | Table]:
 
 def changes_table(changes: tuple[FinishChange, ...]) -> Table:
     """Return jobs with their old and their new end."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("job", overflow="fold")
-    for heading in ("ended s", "would end s", "change"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = figures_table("job", "ended s", "would end s", "change")
     for change in changes:
         sign = "+" if change.change_s > 0 else ""
         table.add_row(

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types layers nightly bench clean
+.PHONY: help demo test check format lint types layers nightly bench pictures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -25,10 +25,10 @@ test: $(VENV)/.dev ## run the tests
 check: format lint types layers test ## what CI runs: format, lint, strict types, import layers, tests
 
 format: $(VENV)/.dev
-	$(BIN)/ruff format --check src tests examples benchmarks
+	$(BIN)/ruff format --check src tests examples benchmarks docs/pictures
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check src tests examples benchmarks
+	$(BIN)/ruff check src tests examples benchmarks docs/pictures
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -42,6 +42,9 @@ nightly: $(VENV)/.dev ## the long runs too, with fresh random examples, and the 
 
 bench: $(VENV)/.dev ## measure, keep the results, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks.run
+
+pictures: $(VENV)/.dev ## draw the pictures of README and docs anew; screenshots need chromium
+	$(BIN)/python docs/pictures/make.py
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

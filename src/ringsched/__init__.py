@@ -73,6 +73,9 @@ if TYPE_CHECKING:
     from ringsched.online.settings import Standing
     from ringsched.online.simulate import list_online_policies, simulate
     from ringsched.online.simulation import Series, Simulation
+    from ringsched.reporting.perfetto import perfetto_trace
+    from ringsched.reporting.pictures.draw import draw_pictures
+    from ringsched.reporting.report import report
     from ringsched.ring import RingRun, all_reduce
 
 # Loaded when first asked for, so that importing ringsched stays quick.
@@ -127,6 +130,9 @@ _LATER = {
     "simulate": "ringsched.online.simulate",
     "Series": "ringsched.online.simulation",
     "Simulation": "ringsched.online.simulation",
+    "perfetto_trace": "ringsched.reporting.perfetto",
+    "draw_pictures": "ringsched.reporting.pictures.draw",
+    "report": "ringsched.reporting.report",
     "RingRun": "ringsched.ring",
     "all_reduce": "ringsched.ring",
 }
@@ -199,6 +205,7 @@ __all__ = [
     "all_reduce",
     "compare",
     "contention_share",
+    "draw_pictures",
     "explain",
     "generate_diurnal",
     "generate_paper",
@@ -213,9 +220,11 @@ __all__ = [
     "metrics_of",
     "offered_load",
     "over_time",
+    "perfetto_trace",
     "plan",
     "plan_to_json",
     "replay",
+    "report",
     "reproduce_paper",
     "save_plan",
     "save_scenario",

@@ -51,7 +51,8 @@ def print_comparison(
     result: Comparison, metrics: list[str], paired: list[str], num_scenarios: int, output: Path | None
 ) -> None:
     """Print the means of `metrics`, then the pairs of each of `paired`."""
-    from ringsched.cli.tables import counted, show
+    from ringsched.cli.tables import show
+    from ringsched.words.figures import counted
 
     runs = f"{counted(len(result.rows), 'run')}, {counted(num_scenarios, 'scenario')}"
     parts: list[str | Table] = [f"{runs}; means over the feasible runs"]
@@ -112,7 +113,7 @@ def _label(result: Comparison, summary: PolicySummary) -> str:
 
 
 def _shown(metric: str, value: float) -> str:
-    from ringsched.cli.figures import figure
+    from ringsched.words.figures import figure
 
     if metric in SHARES:
         return f"{100 * value:.1f} %"

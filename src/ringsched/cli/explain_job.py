@@ -8,8 +8,8 @@ from ringsched.analysis.blame.accounts import JobAccount
 from ringsched.analysis.blame.ledger import Ledger
 from ringsched.cli.columns import figures_table
 from ringsched.cli.explain_tables import shown
-from ringsched.cli.figures import seconds
-from ringsched.cli.tables import counted, placed, show
+from ringsched.cli.tables import placed, show
+from ringsched.words.figures import counted, seconds
 
 MOST_CULPRITS = 8
 

@@ -12,8 +12,8 @@ from rich.table import Table
 from ringsched.analysis.blame.accounts import JobAccount, LinkAccount
 from ringsched.analysis.blame.ledger import Ledger
 from ringsched.cli.columns import figures_table
-from ringsched.cli.figures import figure, seconds
-from ringsched.cli.tables import MOST_ROWS, counted, show
+from ringsched.cli.tables import MOST_ROWS, show
+from ringsched.words.figures import counted, figure, seconds
 
 MOST_CULPRITS = 5  # each is one more simulation
 MOST_LINKS = 10

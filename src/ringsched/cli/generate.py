@@ -156,7 +156,7 @@ def _summary(scenario: Scenario, output: Path | None, as_json: bool) -> str:
 
 
 def _lines(description: Description) -> list[str]:
-    from ringsched.cli.figures import seconds
+    from ringsched.words.figures import seconds
 
     return [
         f"{description.num_jobs} jobs that ask for {description.job_gpus} GPUs, on {description.num_servers} "

@@ -92,8 +92,7 @@ def _json(trace: ImportedTrace, output: Path | None, plan_file: Path | None) -> 
 
 
 def _lines(trace: ImportedTrace, output: Path | None, plan_file: Path | None) -> list[str]:
-    from ringsched.cli.figures import seconds
-    from ringsched.cli.tables import counted  # rich is loaded only when something is printed
+    from ringsched.words.figures import counted, seconds
 
     report, cluster = trace.report, trace.scenario.cluster
     lines = [f"{counted(report.rows_read, 'row')} read, {report.rows_kept} kept"]

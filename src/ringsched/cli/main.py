@@ -23,6 +23,7 @@ COMMANDS = {
     "verify": "Check a plan independently of what made it.",
     "explain": "Say who slows whom, by how much and on which link.",
     "whatif": "Say what one more job, other servers or other links would change.",
+    "report": "Draw plans: who runs where and when, who slows whom, how far from the best.",
     "compare": "Compare policies over scenarios and seeds, in pairs.",
     "policies": "List the policies: queue order, placement rule, search.",
     "generate": "Make a workload: a scenario out of a seed.",

@@ -9,7 +9,8 @@ from pathlib import Path
 from rich.table import Table
 
 from ringsched.analysis.paper.reproduce import Reproduction
-from ringsched.cli.tables import counted, show
+from ringsched.cli.tables import show
+from ringsched.words.figures import counted
 
 
 def reproduction_to_json(result: Reproduction) -> str:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from ringsched.cli.tables import PLAIN_WIDTH, counted, show
+from ringsched.cli.tables import PLAIN_WIDTH, show
 from ringsched.ring import SHARE_REDUCE, RingRun, Step, chunks_of
+from ringsched.words.figures import counted
 
 if TYPE_CHECKING:
     from ringsched.cli.ring import Frame

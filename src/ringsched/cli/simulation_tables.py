@@ -10,12 +10,12 @@ from pathlib import Path
 from rich.table import Table
 
 from ringsched.analysis.over_time import OverTime, SizeClass
-from ringsched.cli.figures import figure, seconds
-from ringsched.cli.tables import counted, show
+from ringsched.cli.tables import show
 from ringsched.io.plan_file import plan_to_json
 from ringsched.model import Plan
 from ringsched.online.registry import EASY
 from ringsched.online.simulation import Simulation
+from ringsched.words.figures import counted, figure, seconds
 
 
 def print_simulation(simulation: Simulation, result: OverTime, files: Mapping[str, Path | None]) -> None:

@@ -11,12 +11,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ringsched.cli.figures import figure, seconds
-from ringsched.cli.reasons import reason
 from ringsched.model import OBJECTIVES, Certificate, Placement, Plan, Scenario
 from ringsched.online.registry import OnlinePolicy
 from ringsched.policies.policy import Policy
 from ringsched.verify import Verdict
+from ringsched.words.choices import choices
+from ringsched.words.figures import counted, figure, seconds
+from ringsched.words.quality import quality
+from ringsched.words.reasons import reason
 
 MOST_ROWS = 50
 PLAIN_WIDTH = 100  # where there is no terminal whose width could be asked for
@@ -27,7 +29,7 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
     capacity, servers = scenario.cluster.capacity, len(scenario.cluster.servers)
     parts: list[str | Table] = [
         f"{counted(len(plan.jobs), 'job')} on {counted(servers, 'server')} with {counted(capacity, 'GPU')}, "
-        f"policy {plan.policy} ({', '.join(_choices(plan))})"
+        f"policy {plan.policy} ({', '.join(choices(plan))})"
     ]
     # Someone who watches sees a screenful; a file or the next command in a pipe gets all.
     num_rows = min(len(plan.jobs), MOST_ROWS) if sys.stdout.isatty() else len(plan.jobs)
@@ -116,9 +118,7 @@ def _summary(plan: Plan) -> Table:
     if plan.objective != OBJECTIVES[0]:
         why = f"on the {_objective(plan)}; {why}"
     table.add_row("lower bound", seconds(plan.lower_bound_s), why)
-    proof = plan.params.get("proof")  # of a policy that knows more than the bounds do
-    quality = f"{proof}, as policy {plan.policy} proved" if proof else _quality(plan.gap)
-    table.add_row("gap", f"{plan.gap:.3f}", quality)
+    table.add_row("gap", f"{plan.gap:.3f}", quality(plan))
     if plan.certificate is not None:
         table.add_row("claimed ratio", figure(plan.certificate.claimed_ratio), _certificate(plan.certificate))
     return table
@@ -138,31 +138,12 @@ def _objective(plan: Plan) -> str:
     return plan.objective.replace("-", " ")
 
 
-def _quality(gap: float) -> str:
-    excess = (gap - 1) * 100
-    if excess <= 1e-7:  # rounding, in continuous time
-        return "optimal"
-    return f"at most {excess:.1f} % above the best possible" if excess >= 0.1 else "optimal within 0.1 %"
-
-
-def _choices(plan: Plan) -> list[str]:
-    chosen = [] if plan.order is None else [f"order {plan.order}"]
-    chosen += [f"{name} {value}" for name, value in plan.params.items()]
-    chosen += [] if plan.slack is None else [f"slack {plan.slack:g}"]
-    return [*chosen, f"seed {plan.seed}"] if plan.seed else chosen
-
-
 def _ranges(indices: Sequence[int]) -> str:
     runs = [
         [index for _, index in group]
         for _, group in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0])
     ]
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return `1 job`, `2 jobs`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def show(parts: Sequence[str | Table]) -> None:

@@ -10,9 +10,9 @@ from rich.table import Table
 
 from ringsched.analysis.whatif.options import Answer, Option
 from ringsched.cli.columns import figures_table
-from ringsched.cli.figures import figure, seconds
-from ringsched.cli.tables import counted, placed, show
+from ringsched.cli.tables import placed, show
 from ringsched.cli.whatif_tables import changes_table
+from ringsched.words.figures import counted, figure, seconds
 
 MOST_DELAYS = 5
 

@@ -10,9 +10,9 @@ from rich.table import Table
 
 from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf
 from ringsched.cli.columns import figures_table
-from ringsched.cli.figures import figure, seconds
-from ringsched.cli.tables import counted, show
+from ringsched.cli.tables import show
 from ringsched.model import OBJECTIVES, Plan, Scenario
+from ringsched.words.figures import counted, figure, seconds
 
 MOST_CHANGES = 3  # of each variant, sooner and later together
 

@@ -51,6 +51,16 @@ def check_writable(path: Path) -> None:
         raise InputError(f"cannot be written: {_reason(error)}", file=str(path)) from None
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those it stands in, unless it is there."""
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise InputError("is a file, not a folder", file=str(folder))
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+        raise InputError(f"cannot be made: {_reason(error)}", file=str(folder)) from None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically: first beside it, then over it."""
     write_lines(path, [text])

@@ -12,7 +12,7 @@ from ringsched.analysis.paper.points import Row
 from ringsched.analysis.paper.results import Results
 from ringsched.analysis.paper.tables import write_rows, write_table
 from ringsched.errors import InputError
-from ringsched.io.files import check_writable, write_text
+from ringsched.io.files import check_writable, make_folder, write_text
 
 
 class Output:
@@ -22,7 +22,7 @@ class Output:
         check_matplotlib()
         self.folder = folder
         self._page = folder / "paper.md" if page is None else page
-        _make(folder)
+        make_folder(folder)
         check_writable(folder / "claims.csv")
         check_writable(self._page)
 
@@ -51,22 +51,12 @@ class Output:
         return f"ringsched paper --seeds {seeds} -o {_shown(self.folder)}{page}"
 
 
-def check_matplotlib() -> None:
-    """Raise if there is nothing to draw with."""
+def check_matplotlib(field: str = "output") -> None:
+    """Raise if there is nothing to draw with; `field` is what was asked for."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise InputError("needs matplotlib: pip install 'ringsched[paper]'", field="output") from None
-
-
-def _make(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise InputError("is a file, not a folder", file=str(folder))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"cannot be made: {reason}", file=str(folder)) from None
+        raise InputError("needs matplotlib: pip install 'ringsched[paper]'", field=field) from None
 
 
 def _shown(path: Path) -> str:

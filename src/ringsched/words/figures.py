@@ -19,3 +19,8 @@ def figure(value: float) -> str:
     if value == round(value):
         return f"{value:.0f}"
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 job`, `2 jobs`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

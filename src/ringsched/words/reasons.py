@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ringsched.cli.figures import figure, seconds
 from ringsched.model import Bound
+from ringsched.words.figures import figure, seconds
 
 
 def reason(bound: Bound) -> str:

@@ -1,0 +1,121 @@
+"""`ringsched report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ringsched.cli.working import Working
+from ringsched.errors import InputError
+from ringsched.io.files import check_writable, write_text
+from ringsched.io.plan_file import load_plan
+from ringsched.io.scenario_file import input_files, load_scenario, locate
+from ringsched.words.figures import counted
+
+# Where each format goes if nobody says; pictures are several files, in a folder.
+DEFAULT_OUTPUT = {"html": "report.html", "perfetto": "trace.json", "svg": "pictures", "png": "pictures"}
+PICTURES = ("svg", "png")
+
+
+@click.command("report")
+@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
+@click.argument("plan_files", metavar="PLAN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(list(DEFAULT_OUTPUT)),
+    default="html",
+    show_default=True,
+    help="A page, a trace for the Perfetto viewer, or pictures for papers.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="File, of pictures folder, to write.  [default: report.html, trace.json, pictures]",
+)
+def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str, output: Path | None) -> None:
+    """Draw plans: who runs where and when, who slows whom, how far from the best.
+
+    Writes one HTML file that opens in any browser and asks no network for anything. Several plans are
+    compared. A plan that is not valid is drawn as it states itself, with a warning.
+    """
+    target = Path(DEFAULT_OUTPUT[kind]) if output is None else output
+    if target == Path("-"):
+        raise InputError("names no file; /dev/stdout prints", field="-o -")
+    if kind not in PICTURES:
+        check_writable(target)
+    scenario = load_scenario(scenario_file)
+    plans = {label: load_plan(path) for label, path in labels(plan_files).items()}
+    _check_no_input(target, scenario_file, plan_files)
+    if kind in PICTURES:
+        from ringsched.analysis.paper.output import check_matplotlib
+
+        check_matplotlib(field=f"--format {kind}")
+    from ringsched.reporting.data import report_data
+
+    try:
+        with Working("looking at the plans"):
+            data = report_data(scenario, plans)
+    except InputError as error:
+        raise _located(error, scenario_file, labels(plan_files)) from None
+    for plan in data["plans"]:
+        if not plan["summary"]["valid"]:
+            click.echo(f"warning: {plan['label']} is not valid; ringsched verify says why", err=True)
+    click.echo(_write(data, kind, target))
+
+
+def _write(data: dict[str, Any], kind: str, target: Path) -> str:
+    """Write what was asked for; return one line that says so."""
+    if kind in PICTURES:
+        from ringsched.reporting.pictures.draw import pictures_of
+
+        names = pictures_of(data, target, kind)
+        return f"{counted(len(names), 'picture')} written to {target}: {', '.join(names)}"
+    if kind == "perfetto":
+        from ringsched.reporting.perfetto import trace_of
+
+        write_text(target, trace_of(data))
+        return f"trace written to {target}"
+    from ringsched.reporting.html import page_of
+
+    write_text(target, page_of(data))
+    return f"report written to {target}"
+
+
+def labels(plan_files: tuple[Path, ...]) -> dict[str, Path]:
+    """Return the files by what they are called in the report: their names if these differ, else their paths.
+
+    Examples
+    --------
+    >>> list(labels((Path("a/search.json"), Path("a/random.json"))))
+    ['search', 'random']
+    >>> list(labels((Path("a/plan.json"), Path("b/plan.json"))))
+    ['a/plan.json', 'b/plan.json']
+    """
+    stems = {path.stem: path for path in plan_files}
+    by_label = stems if len(stems) == len(plan_files) else {str(path): path for path in plan_files}
+    if len(by_label) < len(plan_files):
+        twice = next(path for at, path in enumerate(plan_files) if path in plan_files[:at])
+        raise InputError("is given twice", file=str(twice))
+    return by_label
+
+
+def _check_no_input(target: Path, scenario_file: Path, plan_files: tuple[Path, ...]) -> None:
+    """Raise if the report would be written over what it is made from."""
+    if not target.exists():
+        return
+    for what, path in [*input_files(scenario_file).items(), *(("plan", path) for path in plan_files)]:
+        if target.samefile(path):
+            raise InputError(f"is the {what} itself; write the report to another file", file=str(target))
+
+
+def _located(error: InputError, scenario_file: Path, files: dict[str, Path]) -> InputError:
+    """Return an error with the file it is about: a plan's if it names one, else the scenario."""
+    for label, path in files.items():
+        if error.place == f"plan {label!r}":
+            return InputError(error.problem, file=str(path))
+    return error if error.file or not error.place else locate(error, scenario_file)

@@ -1,0 +1,60 @@
+// Texts that fit, and numbers for people.
+
+const ruler = document.createElement("canvas").getContext("2d");
+const FONT = "system-ui, sans-serif";
+
+/** Return the width of a text in pixels. */
+export function textWidth(text, size) {
+  ruler.font = `${size}px ${FONT}`;
+  return ruler.measureText(text).width;
+}
+
+/** Return a text cut to a width in pixels, with an ellipsis in place of its end; "" if nothing fits. */
+export function fitted(text, width, size) {
+  // Long before it is measured a name can be too long to measure quickly.
+  const letters = Array.from(text.slice(0, 300));
+  if (letters.length === text.length && textWidth(text, size) <= width) return text;
+  let fits = 0;
+  for (let beyond = letters.length; fits < beyond; ) {
+    const middle = Math.ceil((fits + beyond) / 2);
+    if (textWidth(letters.slice(0, middle).join("") + "…", size) <= width) fits = middle;
+    else beyond = middle - 1;
+  }
+  return fits > 0 ? letters.slice(0, fits).join("") + "…" : "";
+}
+
+/** Return a name cut to a number of letters. */
+export function shortened(name, most = 60) {
+  const letters = Array.from(name);
+  return letters.length <= most ? name : letters.slice(0, most - 1).join("") + "…";
+}
+
+/** Return a number for people: whole where it is whole, else three figures or a tenth. */
+export function figure(value) {
+  if (Number.isInteger(value)) return String(value);
+  return Math.abs(value) >= 100 ? value.toFixed(1) : String(Number(value.toPrecision(3)));
+}
+
+const UNITS = [
+  { name: "s", seconds: 1 },
+  { name: "min", seconds: 60 },
+  { name: "h", seconds: 3600 },
+  { name: "days", seconds: 86400 },
+];
+
+/** Return the unit in which a stretch of time has a handful of whole numbers. */
+export function unitOf(span) {
+  return [...UNITS].reverse().find((unit) => span >= 4 * unit.seconds) || UNITS[0];
+}
+
+/** Return a duration in seconds and, if it is long, in what people say. */
+export function duration(seconds) {
+  const unit = [...UNITS].reverse().find((each) => seconds >= each.seconds) || UNITS[0];
+  if (unit.seconds === 1) return `${figure(seconds)} s`;
+  return `${figure(seconds)} s (${Number((seconds / unit.seconds).toPrecision(3))} ${unit.name})`;
+}
+
+/** Return "1 job", "2 jobs". */
+export function counted(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,51 @@
+"""Times as a picture needs them: from its left edge, with no more digits than can be seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ringsched.model import Plan, Scenario
+
+DIGITS = 6  # of the whole width; no screen shows more
+
+
+class Times:
+    """The stretch of time that all pictures of a report show.
+
+    It begins at 0, or at the first submit where that is far away, as with times in Unix seconds.
+
+    Examples
+    --------
+    >>> times = Times([0.0, 5220.0])
+    >>> times.shown(1043.3333333333333), times.shown(60.0)
+    (1043.33, 60)
+    >>> Times([1.7e9, 1.7e9 + 60]).shown(1.7e9 + 30)
+    30
+    """
+
+    def __init__(self, instants_s: Iterable[float]) -> None:
+        known = list(instants_s)
+        first, last = min(known, default=0.0), max(known, default=0.0)
+        self.origin_s = first if first > (last - first) else min(first, 0.0)
+        self.span_s = last - self.origin_s
+        self._digits = DIGITS - math.ceil(math.log10(self.span_s)) if self.span_s > 0 else 0
+
+    def shown(self, instant_s: float) -> float:
+        """Return an instant, counted from the origin."""
+        return self.duration(instant_s - self.origin_s)
+
+    def duration(self, duration_s: float) -> float:
+        """Return a duration with as many digits as can be seen."""
+        rounded = round(duration_s, max(0, self._digits))
+        return int(rounded) if rounded == int(rounded) else rounded
+
+
+def times_of(scenario: Scenario, plans: Iterable[Plan]) -> Times:
+    """Return the stretch from the first submit or start to the last finish of all plans."""
+    instants = [job.submit_s for job in scenario.jobs]
+    for plan in plans:
+        instants += [instant for job in plan.jobs for instant in (job.start_s, job.finish_s)]
+        # A bound may lie after an end that an invalid plan states.
+        instants.append(plan.lower_bound_s)
+    return Times(instants)

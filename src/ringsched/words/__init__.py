@@ -1,0 +1,1 @@
+"""Numbers, bounds and quality in words, the same for terminal and report."""

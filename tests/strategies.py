@@ -183,5 +183,5 @@ def _arriving(draw: st.DrawFn, scenario: Scenario, job: Job, estimates: bool) ->
         changes["submit_s"] = (draw(st.integers(0, 12)) + offset) * step
     if estimates and draw(st.booleans()):
         best_s = float(formulas.best_case_duration_s(scenario, job))
-        changes["estimate_s"] = best_s * draw(st.sampled_from([0.11, 0.31, 1.7, 5.3]))
+        changes["estimate_s"] = best_s * draw(st.sampled_from([0.1103, 0.3107, 1.7013, 5.3091]))
     return job.replace(**changes)

@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.crowds import crowd
 from tests.effort import examples
 from tests.reference import online
 from tests.reference.dispatch import ORDERS
@@ -42,9 +43,46 @@ def assert_equal(scenario: Scenario, found: Simulation, expected: online.OnlineR
             assert (name, promised) == (name, None)
 
 
-@examples(400)
-@given(arriving(), st.sampled_from([*online.DISPATCHING]), st.sampled_from(["none", "easy"]))
-def test_every_policy_that_dispatches(scenario: Scenario, policy: str, backfill: str) -> None:
-    found = ringsched.simulate(scenario, policy, backfill=backfill)
+def assert_same(scenario: Scenario, policy: str, backfill: str, order: str | None = None) -> None:
+    found = ringsched.simulate(scenario, policy, order=order, backfill=backfill)
     believed = online.believed_iterations(scenario)
-    assert_equal(scenario, found, online.simulate(scenario, policy, backfill=backfill, believed=believed))
+    expected = online.simulate(scenario, policy, order=order, backfill=backfill, believed=believed)
+    assert_equal(scenario, found, expected)
+
+
+POLICIES = st.sampled_from([*online.DISPATCHING])
+BACKFILLS = st.sampled_from(["easy", "none"])
+
+
+@examples(150)
+@given(arriving(), POLICIES, BACKFILLS)
+def test_every_policy_that_dispatches(scenario: Scenario, policy: str, backfill: str) -> None:
+    assert_same(scenario, policy, backfill)
+
+
+@examples(200)
+@given(st.integers(0, 10**6), POLICIES, st.sampled_from([None, *ORDERS]))
+def test_crowds_with_backfilling(seed: int, policy: str, order: str | None) -> None:
+    assert_same(crowd(seed), policy, "easy", order)
+
+
+@examples(100)
+@given(st.integers(0, 10**6), POLICIES, st.sampled_from([0.5, 3.0, 100.0]))
+def test_errors_out_of_a_seed(seed: int, policy: str, error: float) -> None:
+    """Which errors are drawn is not prescribed; what follows from them is."""
+    scenario = crowd(seed)
+    believed = believed_problem(problem_of(scenario), error, seed).scenario
+    found = ringsched.simulate(scenario, policy, backfill="easy", estimate_error=error, seed=seed)
+    iterations = [job.iterations for job in believed.jobs]
+    assert_equal(scenario, found, online.simulate(scenario, policy, backfill="easy", believed=iterations))
+
+
+@examples(60)
+@given(arriving(estimates=True))
+def test_stated_estimates(scenario: Scenario) -> None:
+    """As many iterations as take so long in the best case; a running job that has outlived them, twice."""
+    believed = believed_problem(problem_of(scenario), 0.0, 0).scenario
+    for job, estimate in zip(believed.jobs, online.believed_iterations(scenario), strict=True):
+        while estimate <= job.done_iterations:
+            estimate *= 2
+        assert (job.name, job.iterations) == (job.name, estimate)

@@ -127,7 +127,8 @@ class Online(Trial):
     exact: bool = True
     backfilled: set[str] = field(default_factory=set)
     promised: dict[str, Amount] = field(default_factory=dict)
-    head: str | None = None
+    head: str | None = None  # whom the promise is made to
+    last: str | None = None  # whom the last promise was made to
     promise: Amount = 0  # to the head
 
     def place(self, now: Amount) -> None:
@@ -147,8 +148,10 @@ class Online(Trial):
     def step_past(self, head: Job, others: Sequence[Job], now: Amount) -> None:
         """EASY: promise the head its start, and start those who do not move it."""
         if self.head != head.name:
+            if self.last is not None and self.last in (job.name for job in self.queue):
+                self.promised.pop(self.last, None)  # somebody came who goes before it
             self.promise = self.promised[head.name] = self.start_of(head, now)
-            self.head = head.name
+            self.head = self.last = head.name
         elif not self.exact:
             self.promise = self.start_of(head, now)
         for job in others:
@@ -156,6 +159,7 @@ class Online(Trial):
             if gpus is not None and self.start_of(head, now, (job, gpus)) <= self.promise:
                 self.start(job, gpus, now)
                 self.backfilled.add(job.name)
+                self.promised.pop(job.name, None)  # it does not start by that promise
 
     def start_of(self, head: Job, now: Amount, candidate: tuple[Job, list[Gpu]] | None = None) -> Amount:
         """The forward simulation: when the head would find its place, if all goes on as believed."""
@@ -165,12 +169,10 @@ class Online(Trial):
         for job in ahead.running:
             done = job.iterations - ahead.remaining[job.name]
             ahead.remaining[job.name] = _outlived(self.estimates[job.name], done) - done
-        while ahead.running:
+        while ahead.choose(head) is None:
             now, completed = ahead.go_on(now, None)
             ahead.complete(completed, now)
-            if ahead.choose(head) is not None:
-                return now
-        raise AssertionError("a head finds a place when nothing runs")
+        return now
 
     def copied(self) -> Online:
         """Nothing that happens to the copy happens to this one."""

@@ -13,7 +13,7 @@ from ringsched.engine.outlook import remaining_now
 from ringsched.engine.state import ENDED, NUM_IDLE
 from ringsched.jit import kernel
 from ringsched.online.backfill import admits, latest_start, promise
-from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, record
+from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, outlive, record
 from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_past, start_waiting
 from ringsched.online.waiting import NOBODY
 from ringsched.placement.best_fit import best_fit
@@ -180,5 +180,5 @@ def believed_remaining(stage: Stage, job: int) -> float:
     left = remaining_now(stage.arrays, stage.state, job)
     believed = stage.believed.iterations
     while left + (believed[job] - stage.arrays.iterations[job]) <= 0:
-        believed[job] *= 2
+        outlive(stage, job)
     return left + (believed[job] - stage.arrays.iterations[job])

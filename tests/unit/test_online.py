@@ -69,6 +69,36 @@ def test_a_candidate_that_shares_only_the_uplink_of_a_rack_is_refused_too() -> N
     assert starts(easy(scenario(cluster(servers=flat), *jobs)))["candidate"] == 0
 
 
+def test_how_long_a_candidate_takes_depends_on_the_uplink_of_its_rack() -> None:
+    """Alone on its links it does 5 iterations a slot behind 5 Gbit/s: 50, not 51, until the promise."""
+    servers = tuple(Server(name=f"s{at}", gpus=1, rack="r" if at < 2 else None) for at in range(4))
+    running = [job("a", 1, 100, running_on={"s0": [0]}), job("b", 1, 100, running_on={"s2": [0]})]
+    for iterations, expected in ((50, 0), (51, 11)):
+        jobs = [*running, job("head", 4, 10), ring("candidate", iterations)]
+        simulation = easy(scenario(cluster(servers=servers, racks={"r": 5}), *jobs))
+        assert starts(simulation)["candidate"] == expected
+        assert starts(simulation)["head"] == 10
+
+
+def test_a_head_that_needs_free_links_is_not_served_by_any_gpus() -> None:
+    """At 5 the head finds s0 and s1; two GPUs behind the links of `long` are left over, but no use to it."""
+    running = [
+        job("until 5", 1, 50, running_on={"s1": [0]}),
+        ring("long", 1000, running_on={"s2": [0], "s3": [0]}),
+    ]
+    jobs = [*running, ring("head", 20), job("candidate", 1, 1000)]
+    simulation = easy(scenario(cluster(1, 1, 2, 2), *jobs), "free-links", order="fifo")
+    assert starts(simulation) == {"until 5": 0, "long": 0, "head": 5, "candidate": 5}
+
+
+def test_a_planned_head_is_not_served_by_any_gpus() -> None:
+    """It is to have s0, s1 and s2 at 10. Best fit would give s2 to the candidate, and s3 is left over."""
+    running = [job("a", 1, 100, running_on={"s0": [0]}), job("b", 1, 100, running_on={"s1": [0]})]
+    jobs = [*running, job("head", 3, 10), job("candidate", 1, 1000, submit_s=1)]
+    simulation = easy(scenario(cluster(1, 1, 1, 1), *jobs), "first-fit", every_s=50)
+    assert starts(simulation) == {"a": 0, "b": 0, "head": 10, "candidate": 50}
+
+
 def test_a_candidate_may_share_a_link_with_a_job_that_the_head_does_not_wait_for() -> None:
     """`spread` ends at 4 instead of 2 and `long` lets the head wait until 10 anyway."""
     running = [

@@ -162,6 +162,15 @@ def test_an_overrunning_job_is_believed_to_need_twice_as_much() -> None:
     assert ringsched.over_time(simulation).num_broken_promises == 1
 
 
+def test_a_planned_head_is_promised_anew_when_a_job_overruns() -> None:
+    """`first` states 2 s and takes 10; at 3 it is believed to end at 4, so one slot fits before the head."""
+    first = job("first", 1, 100, running_on={"s0": [0]}, estimate_s=2)
+    jobs = [first, job("head", 2, 10), job("one slot", 1, 10, submit_s=3)]
+    simulation = easy(scenario(cluster(2), *jobs), "first-fit")
+    assert starts(simulation) == {"first": 0, "head": 10, "one slot": 3}
+    assert simulation.promised_s[1] == 2
+
+
 def test_who_is_overtaken_at_the_head_is_promised_anew() -> None:
     """`large` is promised 10; `small` comes, sorts before it and takes its GPUs from 10 to 12."""
     first = job("first", 2, 100, running_on={"s0": [0, 1]})
@@ -238,6 +247,37 @@ def test_every_gathers_those_who_come_meanwhile() -> None:
     gathered = ringsched.simulate(case, "first-fit", every_s=3)
     assert gathered.num_plans == 3
     assert gathered.start_s.tolist() == [0, 3, 3, 3, 6, 6]
+
+
+def test_nobody_takes_a_gpu_planned_for_a_job_that_goes_before() -> None:
+    """Planned: pair at 10 on both GPUs, single at 12 on the first. `late` takes 30 s instead of 10."""
+    running = [
+        job("ends", 1, 100, running_on={"s0": [0]}),
+        job("late", 1, 300, running_on={"s0": [1]}, estimate_s=10),
+    ]
+    jobs = [*running, job("pair", 2, 20), job("single", 1, 10)]
+    simulation = ringsched.simulate(scenario(cluster(2), *jobs), "first-fit")
+    assert starts(simulation) == {"ends": 0, "late": 0, "pair": 30, "single": 32}
+
+
+def test_a_planned_job_starts_when_the_one_before_it_ends_early() -> None:
+    """`first` states 20 s and takes 10; the plan was to start at 20."""
+    first = job("first", 1, 100, running_on={"s0": [0]}, estimate_s=20)
+    simulation = ringsched.simulate(scenario(cluster(1), first, job("next", 1, 10)), "first-fit")
+    assert starts(simulation) == {"first": 0, "next": 10}
+
+
+def test_a_planned_job_does_not_wait_for_one_that_is_late_somewhere_else() -> None:
+    """`second` is to start at 20 on GPU 0, by which time `b` has ended there.
+
+    It starts then, although `a`, which was to end at the same instant, overruns on GPU 1.
+    """
+    running = [
+        job("a", 1, 400, running_on={"s0": [1]}, estimate_s=20),
+        job("b", 1, 200, running_on={"s0": [0]}),
+    ]
+    simulation = ringsched.simulate(scenario(cluster(2), *running, job("second", 1, 10)), "first-fit")
+    assert starts(simulation)["second"] == 20
 
 
 # --- options ----------------------------------------------------------------------------------

@@ -126,6 +126,16 @@ def test_one_slot_too_long_is_too_long() -> None:
     assert backfilled(simulation) == {"ok"}
 
 
+def test_in_continuous_time_one_instant_is_a_billionth_wide() -> None:
+    """0.1 + 0.2 is more than 0.3 in the last digit, and soon enough for a head that is promised 0.3."""
+    first = job("first", 1, 1, backward_ms=300, running_on={"s0": [0]})
+    jobs = [first, job("head", 2, 10), job("candidate", 1, 2, submit_s=0.1)]
+    simulation = easy(scenario(cluster(2), *jobs, time={"model": "continuous"}))
+    assert simulation.promised_s[1] == 0.3 < 0.1 + 2 * 0.1
+    assert starts(simulation)["candidate"] == 0.1
+    assert starts(simulation)["head"] == pytest.approx(0.3, rel=1e-9)
+
+
 def test_what_is_left_over_counts_those_whom_a_shared_link_delays() -> None:
     """Of 12 GPUs the head takes 7 at 3, when `six` ends, and `spread` would be gone at 2.
 
@@ -278,6 +288,13 @@ def test_a_planned_job_does_not_wait_for_one_that_is_late_somewhere_else() -> No
     ]
     simulation = ringsched.simulate(scenario(cluster(2), *running, job("second", 1, 10)), "first-fit")
     assert starts(simulation)["second"] == 20
+
+
+def test_plans_are_made_of_estimates() -> None:
+    """The job believed to be short goes first, as is best for the mean completion, although it is long."""
+    jobs = [job("seems long", 1, 10, estimate_s=10), job("seems short", 1, 100, estimate_s=1)]
+    simulation = ringsched.simulate(scenario(cluster(1), *jobs), "rolling")
+    assert starts(simulation) == {"seems long": 10, "seems short": 0}
 
 
 # --- options ----------------------------------------------------------------------------------

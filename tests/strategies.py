@@ -139,3 +139,49 @@ def _with_submits_and_horizon(draw: st.DrawFn, scenario: Scenario) -> Scenario:
         return scenario
     horizon_s = float(formulas.lower_bound(scenario)) * tightness
     return scenario.replace(time=scenario.time.replace(horizon_s=horizon_s))
+
+
+@st.composite
+def arriving(
+    draw: st.DrawFn, *, model: str | None = None, max_jobs: int = 12, estimates: bool | None = None
+) -> Scenario:
+    """Small clusters and many jobs soon after one another, so that a queue forms; most jobs are small.
+
+    `estimates` says whether jobs may state `estimate_s`; by default now and then.
+    """
+    cluster = draw(clusters(max_servers=4, max_gpus=4))
+    free = draw(
+        st.permutations(
+            [(s.name, gpu) for s in cluster.servers for gpu in range(s.gpus) if gpu not in s.unavailable]
+        )
+    )
+    jobs = []
+    for at in range(draw(st.integers(4, max_jobs))):
+        largest = draw(st.sampled_from([1, 2, 3, cluster.capacity]))
+        fields = draw(job_fields(min(largest, cluster.capacity)))
+        if fields["gpus"] <= len(free) and draw(st.integers(0, 7)) == 0:
+            held: dict[str, list[int]] = {}
+            for _ in range(fields["gpus"]):
+                server, gpu = free.pop()
+                held.setdefault(server, []).append(gpu)
+            fields |= {"running_on": held, "done_iterations": draw(st.integers(0, fields["iterations"] - 1))}
+        jobs.append(Job(name=f"j{at}", **fields))
+    scenario = Scenario(
+        cluster=cluster, jobs=tuple(jobs), contention=draw(contentions()), time=Time(model="continuous")
+    )
+    scenario = _timed(draw, scenario, model or draw(st.sampled_from(["slotted", "continuous"])))
+    if estimates is None:
+        estimates = draw(st.booleans())
+    return scenario.replace(jobs=tuple(_arriving(draw, scenario, job, estimates) for job in scenario.jobs))
+
+
+def _arriving(draw: st.DrawFn, scenario: Scenario, job: Job, estimates: bool) -> Job:
+    slot_s, changes = scenario.time.slot_s, dict[str, Any]()
+    if not job.is_running:
+        offset = draw(st.sampled_from([0.0, 0.37])) if scenario.time.slotted else 0.0
+        step = slot_s if scenario.time.slotted else slot_s * SUBMIT_STEP
+        changes["submit_s"] = (draw(st.integers(0, 12)) + offset) * step
+    if estimates and draw(st.booleans()):
+        best_s = float(formulas.best_case_duration_s(scenario, job))
+        changes["estimate_s"] = best_s * draw(st.sampled_from([0.1103, 0.3107, 1.7013, 5.3091]))
+    return job.replace(**changes)

@@ -37,7 +37,7 @@ def choose_by_links(trial: Trial, job: Job) -> list[Gpu] | None:
 
 def free_links(trial: Trial, job: Job, most_jobs: int) -> list[Gpu] | None:
     """Best fit on servers with fewer than so many jobs on the uplink; none on a rack's uplink either."""
-    on_link = _jobs_on_links(trial)
+    on_link = jobs_on_links(trial)
     servers = trial.scenario.cluster.servers
     closed = [at for at, server in enumerate(servers) if on_link["server", server.name] >= most_jobs]
     gpus = best_fit(trial.state, job, closed)
@@ -86,7 +86,7 @@ def _ticks(trial: Trial, iterations: Amount, tau: Amount) -> Amount:
     return iterations * tau
 
 
-def _jobs_on_links(trial: Trial) -> Counter[Node]:
+def jobs_on_links(trial: Trial) -> Counter[Node]:
     return Counter(node for job in trial.running for node in _crossed(trial, job, trial.placements[job.name]))
 
 

@@ -8,7 +8,7 @@ from ringsched.engine.arrays import Arrays
 from ringsched.engine.kernels import _duration, _push, advance, next_completion, settle
 from ringsched.engine.state import NUM_CONTENDED, NUM_IDLE, NUM_RUNNING, NUM_TOUCHED, State
 from ringsched.jit import kernel, part
-from ringsched.online.course import NUM_AHEAD, Stage
+from ringsched.online.course import NUM_AHEAD, Stage, outlive
 from ringsched.placement.charges import MAX_LOAD
 from ringsched.placement.trial import place
 
@@ -31,7 +31,7 @@ def look_ahead(stage: Stage) -> None:
     for at in range(state.counts[NUM_RUNNING]):
         job = state.heap[at]
         _copy_job(arrays, state, ghost, job)
-        _believe(arrays, stage.believed, state, ghost, job)
+        _believe(stage, job)
         _push(ghost, job)
 
 
@@ -88,15 +88,16 @@ def _copy_job(arrays: Arrays, state: State, ghost: State, job: int) -> None:
 
 
 @part
-def _believe(arrays: Arrays, believed: Arrays, state: State, ghost: State, job: int) -> None:
+def _believe(stage: Stage, job: int) -> None:
     """Set when a running job is believed to end: later than now, as it still runs.
 
     One that outlived its estimate is from now on believed to need twice as many iterations in all.
     """
+    arrays, believed, state, ghost = stage.arrays, stage.believed, stage.state, stage.ghost
     while True:
         # In this order, so that what is believed of an exact estimate is true to the last bit.
         ghost.remaining[job] = state.remaining[job] + (believed.iterations[job] - arrays.iterations[job])
         ghost.finish[job] = ghost.since[job] + _duration(arrays, ghost.remaining[job], ghost.rate[job])
         if ghost.finish[job] > state.now[0]:
             break
-        believed.iterations[job] *= 2
+        outlive(stage, job)

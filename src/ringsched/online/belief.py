@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
+from ringsched.contention.extremes import Extremes
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.model import Job
 from ringsched.model.checks import MAX_INTEGER
@@ -24,21 +25,35 @@ def believed_problem(problem: Problem, error: float, seed: int) -> Problem:
         return problem
     chance = Random(seed)
     jobs = tuple(
-        _believed(problem, at, job, math.exp(chance.uniform(-1, 1) * math.log1p(error)))
-        for at, job in enumerate(problem.scenario.jobs)
+        _believed(problem, job, tau, math.exp(chance.uniform(-1, 1) * math.log1p(error)))
+        for job, tau in zip(problem.scenario.jobs, _best_case_taus(problem), strict=True)
     )
     if all(job is known for job, known in zip(jobs, problem.scenario.jobs, strict=True)):
         return problem
     return problem_of(problem.scenario.replace(jobs=jobs))
 
 
-def _believed(problem: Problem, at: int, job: Job, factor: float) -> Job:
-    """Return the job as it is believed to be: with more or fewer iterations still to be done."""
+def _best_case_taus(problem: Problem) -> list[float]:
+    """Return seconds an iteration in the best case, also of jobs that run already."""
+    extremes = Extremes(problem.network, problem.scenario.contention, 0)
+    return [
+        extremes.best_case_tau(work, gpus) for work, gpus in zip(problem.works, problem.gpus, strict=True)
+    ]
+
+
+def _believed(problem: Problem, job: Job, best_case_tau: float, factor: float) -> Job:
+    """Return the job as it is believed to be: with more or fewer iterations in all.
+
+    What is believed must not depend on the true number. So a stated estimate is turned into iterations by
+    the rate of the best case, and not by the ratio to its duration, which is rounded to slots.
+    """
+    known, clock = job.iterations, problem.clock
+    estimate = float(known)
     if job.estimate_s is not None:
-        whole_s = problem.clock.seconds(problem.best_case[at]) * job.iterations / job.remaining_iterations
-        factor *= job.estimate_s / whole_s
-    known = job.remaining_iterations
-    iterations = max(1, min(round(known * factor), max(known, _MOST_ITERATIONS)))
-    if iterations == known:
+        estimate = clock.done(clock.units(job.estimate_s), clock.rate(best_case_tau))
+    iterations = max(1, min(round(estimate * factor), max(known, _MOST_ITERATIONS)))
+    while iterations <= job.done_iterations:  # it has outlived its estimate already
+        iterations *= 2
+    if iterations == known and job.estimate_s is None:
         return job
-    return job.replace(iterations=job.done_iterations + iterations, estimate_s=None)
+    return job.replace(iterations=iterations, estimate_s=None)

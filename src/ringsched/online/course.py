@@ -30,6 +30,7 @@ class Course(NamedTuple):
 
     counts: Integers
     duration: Floats  # of each job: its best case, as it is believed
+    done: Integers  # of each job: iterations before time 0
     promise: Floats  # one number: when the head starts at the latest
     promised: Floats  # of each job: the promise it was given when it came to the head; infinity if none
     backfilled: NDArray[np.bool_]  # of each job: it stepped past the head
@@ -56,7 +57,7 @@ class Stage(NamedTuple):
     kappa: int
 
 
-def new_course(duration: Floats, num_records: int) -> Course:
+def new_course(duration: Floats, done: Integers, num_records: int) -> Course:
     """Return a course at its beginning; `duration` is the believed best case of each job."""
     num_jobs = len(duration)
     counts = np.zeros(_NUM_COUNTS, dtype=np.int64)
@@ -64,6 +65,7 @@ def new_course(duration: Floats, num_records: int) -> Course:
     return Course(
         counts=counts,
         duration=duration,
+        done=done,
         promise=np.zeros(1),
         promised=np.full(num_jobs, np.inf),
         backfilled=np.zeros(num_jobs, dtype=np.bool_),
@@ -72,6 +74,12 @@ def new_course(duration: Floats, num_records: int) -> Course:
         busy=np.zeros(num_records, dtype=np.int32),
         contended=np.zeros(num_records, dtype=np.int32),
     )
+
+
+@kernel
+def outlive(stage: Stage, job: int) -> None:
+    """Believe that a job needs twice as many iterations in all, those before time 0 included."""
+    stage.believed.iterations[job] += stage.believed.iterations[job] + stage.course.done[job]
 
 
 @kernel

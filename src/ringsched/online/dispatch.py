@@ -31,7 +31,7 @@ def begin(arrays: Arrays, state: State, scratch: Scratch, queue: Queue) -> None:
     for job in queue.running:
         fixed(arrays, state, job, queue.planned)
         start(arrays, state, job, queue.charge[job])
-    settle(arrays, state)
+    settle(arrays, state)  # whoever plans before the first event is over counts on them
 
 
 @kernel

@@ -13,7 +13,7 @@ from ringsched.engine.outlook import remaining_now
 from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING
 from ringsched.jit import kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
-from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, record
+from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, outlive, record
 from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_past, start_waiting
 from ringsched.online.waiting import NOBODY
 from ringsched.placement.best_fit import best_fit
@@ -184,5 +184,5 @@ def believe_left(stage: Stage, agenda: Agenda) -> None:
         job = state.heap[at]
         left = remaining_now(arrays, state, job)
         while left + (believed.iterations[job] - arrays.iterations[job]) <= 0:
-            believed.iterations[job] *= 2
+            outlive(stage, job)
         agenda.left[job] = left + (believed.iterations[job] - arrays.iterations[job])

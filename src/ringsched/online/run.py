@@ -80,7 +80,11 @@ def _stage(problem: Problem, believed: Problem, policy: OnlinePolicy, settings: 
         scratch=new_scratch(arrays),
         queue=queue,
         waiting=new_waiting(problem.num_jobs),
-        course=new_course(np.array(believed.best_case, dtype=np.float64), 3 * problem.num_jobs + 2),
+        course=new_course(
+            np.array(believed.best_case, dtype=np.float64),
+            np.array([job.done_iterations for job in problem.scenario.jobs], dtype=np.int64),
+            3 * problem.num_jobs + 2,
+        ),
         num_gpus=problem.num_gpus,
         rule=rule,
         kappa=kappa,

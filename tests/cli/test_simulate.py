@@ -1,0 +1,255 @@
+"""`ringsched simulate`: what it prints, what it writes, what it refuses, how it ends."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from tests.cli.helpers import FULL, OLD_BYTES, edited, run, sentence, write_json
+
+import ringsched
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Path:
+    """Everything the model knows, with a queue."""
+    late = [
+        {**FULL["jobs"][0], "name": f"late {at}", "gpus": 1 + 3 * at % 8, "submit_s": at / 2}
+        for at in range(12)
+    ]
+    return write_json(tmp_path, edited({("jobs",): [*FULL["jobs"], *late]}))
+
+
+def simulation_of(scenario: Path, *options: object) -> dict[str, Any]:
+    result = run("simulate", scenario, "--json", *options)
+    assert result.exit_code == 0, result.stderr
+    figures: dict[str, Any] = json.loads(result.stdout)["simulation"]
+    return figures
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    """Rows with numbers as numbers, an empty field as None."""
+    if path.suffix == ".parquet":
+        rows: list[dict[str, Any]] = pyarrow.parquet.read_table(path).to_pylist()
+        return rows
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
+
+
+def _value(text: str) -> Any:
+    if text in ("", "True", "False"):
+        return None if text == "" else text == "True"
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def refused(scenario: Path, *options: object) -> str:
+    """The sentence with which it refuses; no file is written or left."""
+    before = {path: path.read_bytes() for path in scenario.parent.iterdir()}
+    said = sentence(run("simulate", scenario, *options))
+    assert {path: path.read_bytes() for path in scenario.parent.iterdir()} == before
+    return said
+
+
+# --- what comes out ---------------------------------------------------------------------------
+
+
+def test_table(queue: Path) -> None:
+    result = run("simulate", queue, "--policy", "contention-aware", "--backfill", "easy", "--seed", 3)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == (
+        "16 jobs on 4 servers with 13 GPUs, policy contention-aware (order fifo, backfill easy, seed 3)"
+    )
+    assert lines[1].split()[:2] == ["GPUs", "jobs"]
+    words = [line.split()[0] for line in lines[2:]]
+    assert words[-7:] == ["makespan", "mean", "queue", "GPUs", "links", "backfilled", "promises"]
+
+
+@pytest.mark.parametrize("policy", [policy.name for policy in ringsched.list_online_policies()])
+def test_plan_and_json(queue: Path, policy: str) -> None:
+    """Both load as a plan that verifies; the JSON has the figures besides."""
+    written, printed = queue.with_name("plan.json"), queue.with_name("printed.json")
+    result = run("simulate", queue, "--policy", policy, "--backfill", "easy", "--json", "-o", written)
+    assert (result.exit_code, result.stderr) == (0, "")
+    printed.write_text(result.stdout, encoding="utf-8")
+    assert ringsched.load_plan(printed) == ringsched.load_plan(written)
+    assert run("verify", queue, written).exit_code == 0
+    figures = json.loads(result.stdout)["simulation"]
+    simulation = ringsched.simulate(ringsched.load_scenario(queue), policy, backfill="easy")
+    assert figures["num_jobs"] == 16
+    assert figures["makespan_s"] == ringsched.load_plan(written).makespan_s == simulation.makespan_s
+    assert sum(size["num_jobs"] for size in figures["by_size"]) == 16
+    assert ringsched.plan_to_json(simulation.plan()) == written.read_text(encoding="utf-8")
+
+
+def test_csv_and_parquet_say_the_same(queue: Path) -> None:
+    for options in ((), ("--step", 2.5)):
+        tables = {}
+        for suffix in ("csv", "parquet"):
+            jobs, series = queue.with_name(f"jobs.{suffix}"), queue.with_name(f"series.{suffix}")
+            arguments = ("--backfill", "easy", "--jobs", jobs, "--series", series, *options)
+            result = run("simulate", queue, *arguments)
+            assert result.exit_code == 0, result.stderr
+            assert result.stdout.splitlines()[-2:] == [
+                f"jobs written to {jobs}",
+                f"series written to {series}",
+            ]
+            tables[suffix] = rows_in(jobs), rows_in(series)
+        assert tables["csv"] == tables["parquet"]
+    jobs_table = tables["csv"][0]
+    simulation = ringsched.simulate(ringsched.load_scenario(queue), backfill="easy")
+    assert [row["job"] for row in jobs_table] == [job.name for job in simulation.scenario.jobs]
+    assert [row["start_s"] for row in jobs_table] == simulation.start_s.tolist()
+    assert [row["backfilled"] for row in jobs_table] == simulation.backfilled.tolist()
+    assert None in {row["promised_s"] for row in jobs_table}
+    for row in jobs_table:
+        assert row["completion_s"] == row["finish_s"] - row["submit_s"]
+        assert row["waiting_s"] == row["start_s"] - row["submit_s"]
+        assert row["slowdown"] == row["completion_s"] / row["best_case_s"]
+
+
+@pytest.mark.parametrize("step", [0.4, 1.0, 3.0, 7.25, 1000.0])
+def test_steps_have_means_and_maxima(queue: Path, step: float) -> None:
+    """Against a sum over the pieces of each step."""
+    changes, steps = queue.with_name("changes.csv"), queue.with_name("steps.csv")
+    for path, options in ((changes, ()), (steps, ("--step", step))):
+        assert run("simulate", queue, "--series", path, *options).exit_code == 0
+    records = rows_in(changes)
+    ends = [row["time_s"] for row in records[1:]] + [float("inf")]
+    rows = rows_in(steps)
+    assert [row["time_s"] for row in rows] == pytest.approx([at * step for at in range(len(rows))])
+    assert rows[-1]["time_s"] <= records[-1]["time_s"] < rows[-1]["time_s"] + step
+    for at, row in enumerate(rows):
+        first, last = at * step, (at + 1) * step
+        inside = [(r, e) for r, e in zip(records, ends, strict=True) if r["time_s"] < last and e > first]
+        for name in ("queue_length", "busy_gpus", "contended_links"):
+            area = sum(r[name] * (min(e, last) - max(r["time_s"], first)) for r, e in inside if r[name])
+            assert row[f"mean_{name}"] == pytest.approx(area / step, abs=1e-9)
+            assert row[f"max_{name}"] == max(r[name] for r, _ in inside)
+
+
+def test_no_jobs(tmp_path: Path) -> None:
+    empty = write_json(tmp_path, edited({("jobs",): []}))
+    outputs = [
+        "-o",
+        tmp_path / "plan.json",
+        "--jobs",
+        tmp_path / "jobs.csv",
+        "--series",
+        tmp_path / "s.parquet",
+    ]
+    for policy in ("fifo", "sjf-bco", "rolling"):
+        result = run("simulate", empty, "--policy", policy, "--backfill", "easy", *outputs, "--step", 1)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert rows_in(tmp_path / "jobs.csv") == []
+    assert simulation_of(empty)["by_size"] == []
+
+
+# --- what is refused --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--policy", "contention-awar"], "did you mean 'contention-aware'?"),
+        (["--policy", "sjf-bco", "--order", "fifo"], "--order means nothing to policy 'sjf-bco'"),
+        (["--order", "shortest"], "did you mean 'shortest-first'?"),
+        (["--estimate-error", "-1"], "--estimate-error"),
+        (["--estimate-error", "nan"], "--estimate-error"),
+        (["--every", "10"], "--every means nothing to policy 'fifo'"),
+        (["--iterations", "10"], "--iterations means nothing to policy 'fifo'"),
+        (["--policy", "rolling", "--iterations", "-1"], "--iterations"),
+        (["--policy", "rolling", "--every", "-1"], "--every"),
+        (["--backfill", "eazy"], "--backfill"),
+        (["--seed", "-1"], "--seed"),
+        (["--step", "5"], "--step means nothing without --series"),
+        (["--jobs", "jobs.txt"], "jobs.txt: must end in .csv or .parquet"),
+        (["--series", "series"], "series: must end in .csv or .parquet"),
+        (["--jobs", "a.csv", "--series", "a.csv"], "a.csv: is to be two outputs at once"),
+        (["-o", "b.csv", "--series", "b.csv"], "b.csv: is to be two outputs at once"),
+        (["-o", "-"], "--json prints the plan"),
+        (["-o", "nowhere/plan.json"], "nowhere"),
+        (["--series", "s.csv", "--step", "0"], "--step"),
+        (["--series", "s.csv", "--step", "1e-9"], "--step"),
+        (["-o", "queue.json"], "is the scenario itself"),
+    ],
+)
+def test_refused(queue: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str) -> None:
+    monkeypatch.chdir(queue.parent)
+    assert said in refused(queue, *options)
+
+
+def test_a_table_over_the_jobs_of_the_scenario(tmp_path: Path) -> None:
+    fields = [*FULL["jobs"][0]]
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text(f"{','.join(fields)}\n{','.join(str(FULL['jobs'][0][field]) for field in fields)}\n")
+    scenario = write_json(
+        tmp_path, {**{k: v for k, v in FULL.items() if k != "jobs"}, "jobs_file": "jobs.csv"}
+    )
+    assert "itself; write to another file" in refused(scenario, "--jobs", jobs)
+
+
+def test_parquet_without_pyarrow(queue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    said = refused(queue, "--jobs", queue.with_name("jobs.parquet"))
+    assert "needs pyarrow: pip install 'ringsched[parquet]'" in said
+
+
+def test_infeasible_within_the_horizon(tmp_path: Path) -> None:
+    jobs = [{**job, "submit_s": 0.0} for job in FULL["jobs"]]
+    tight = write_json(tmp_path, edited({("time", "horizon_s"): 2.0, ("jobs",): jobs}))
+    output = tmp_path / "plan.json"
+    result = run("simulate", tight, "--policy", "sjf-bco", "-o", output)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("ringsched: infeasible within the horizon of 2 s")
+    assert not output.exists()
+    assert run("simulate", tight, "--policy", "fifo", "-o", output).exit_code == 0
+
+
+# --- how it ends ------------------------------------------------------------------------------
+
+# A real signal, the first time that progress is told.
+INTERRUPTED = """
+import os, signal, sys
+import ringsched.cli.simulate as command
+from ringsched.cli.main import main
+
+real = command.simulate
+def interrupted(*arguments, on_progress, **options):
+    def interrupt(standing):
+        os.kill(os.getpid(), signal.SIGINT)
+    return real(*arguments, on_progress=interrupt, **options)
+
+command.simulate = interrupted
+main(sys.argv[1:])
+"""
+
+
+def test_ctrl_c_leaves_no_file(queue: Path) -> None:
+    outputs = [queue.with_name(name) for name in ("plan.json", "jobs.csv", "series.csv")]
+    outputs[0].write_bytes(OLD_BYTES)
+    before = sorted(queue.parent.iterdir())
+    options = ["-o", outputs[0], "--jobs", outputs[1], "--series", outputs[2]]
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, "simulate", str(queue), *map(str, options)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "ringsched: interrupted\n")
+    assert outputs[0].read_bytes() == OLD_BYTES
+    assert sorted(queue.parent.iterdir()) == before

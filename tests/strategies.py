@@ -68,6 +68,10 @@ def contentions(draw: st.DrawFn) -> Contention:
     )
 
 
+def fair_contentions() -> st.SearchStrategy[Contention]:
+    return st.sampled_from([Contention(model="max-min", server_latency_ms=ms) for ms in (0.0, 0.2)])
+
+
 @st.composite
 def job_fields(draw: st.DrawFn, capacity: int) -> dict[str, Any]:
     fields: dict[str, Any] = {
@@ -85,7 +89,13 @@ def job_fields(draw: st.DrawFn, capacity: int) -> dict[str, Any]:
 
 @st.composite
 def scenarios(
-    draw: st.DrawFn, *, model: str | None = None, min_jobs: int = 2, max_jobs: int = 9, plain: bool = False
+    draw: st.DrawFn,
+    *,
+    model: str | None = None,
+    min_jobs: int = 2,
+    max_jobs: int = 9,
+    plain: bool = False,
+    contention: st.SearchStrategy[Contention] | None = None,
 ) -> Scenario:
     """Any scenario; `plain` leaves out submit times, running jobs, estimates and horizons."""
     cluster = draw(clusters())
@@ -107,7 +117,10 @@ def scenarios(
             fields |= {"running_on": held, "done_iterations": draw(st.integers(0, fields["iterations"] - 1))}
         jobs.append(Job(name=f"j{at}", **fields))
     scenario = Scenario(
-        cluster=cluster, jobs=tuple(jobs), contention=draw(contentions()), time=Time(model="continuous")
+        cluster=cluster,
+        jobs=tuple(jobs),
+        contention=draw(contentions() if contention is None else contention),
+        time=Time(model="continuous"),
     )
     scenario = _timed(draw, scenario, model or draw(st.sampled_from(["slotted", "continuous"])))
     return scenario if plain else _with_submits_and_horizon(draw, scenario)

@@ -126,9 +126,12 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     # contention
     "contention-model": (
         {(*CONTENTION, "model"): "papper"},
-        ["contention: model must be 'paper' or 'reserved', not 'papper' (did you mean 'paper'?)"],
+        ["contention: model must be 'paper', 'max-min' or 'reserved', not 'papper' (did you mean 'paper'?)"],
     ),
-    "contention-max-min": ({(*CONTENTION, "model"): "max-min"}, ["contention: model", "not available"]),
+    "contention-max-min": (
+        {(*CONTENTION, "model"): "max-min"},
+        ["contention: share", 'means nothing with model = "max-min"'],
+    ),
     "table-share": ({CONTENTION: {"table": [1, 2], "share": 1}}, ["table cannot stand together with share"]),
     "table-degradation": (
         {CONTENTION: {"table": [1, 2], "degradation": 0}},

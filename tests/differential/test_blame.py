@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.reference.blame import Books, books_of
-from tests.strategies import scenarios
+from tests.strategies import fair_contentions, scenarios
 
 import ringsched
 from ringsched import Infeasible, Ledger, Scenario
@@ -59,6 +59,19 @@ def test_ledger_equals_books_kept_slot_by_slot(scenario: Scenario, policy: str, 
     starts_s = [plan[job.name].start_s for job in scenario.jobs]
     gpus = [dict(plan[job.name].gpus) for job in scenario.jobs]
     assert_same(ledger, books_of(scenario, starts_s, gpus))
+
+
+@examples(100)
+@given(
+    scenarios(min_jobs=3, max_jobs=12, contention=fair_contentions()),
+    st.sampled_from(POLICIES[:-1]),
+    st.integers(0, 9),
+)
+def test_ledger_of_fair_links_equals_books(scenario: Scenario, policy: str, seed: int) -> None:
+    ledger = ledger_of(scenario, policy, seed)
+    plan = {job.name: job for job in ledger.plan.jobs}
+    starts_s = [plan[job.name].start_s for job in scenario.jobs]
+    assert_same(ledger, books_of(scenario, starts_s, [dict(plan[job.name].gpus) for job in scenario.jobs]))
 
 
 @examples(150)

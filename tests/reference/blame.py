@@ -107,9 +107,34 @@ def _lay_blame(
     crossed = {job.name: formulas.crossed(job, gpus[job.name], rack_of) for job in running}
     n = Counter(node for nodes in crossed.values() for node in nodes)
     mine = [node for node in speeds if node in crossed[victim.name]]  # servers in order, then racks
-    slowest = min(
-        mine, key=lambda node: speeds[node] / formulas.contention_factor(scenario.contention, n[node])
-    )
+    if scenario.contention.model == "max-min":
+        slowest = _bottleneck(scenario, victim, running, gpus, mine)
+    else:
+        slowest = min(
+            mine, key=lambda node: speeds[node] / formulas.contention_factor(scenario.contention, n[node])
+        )
     others = [name for name, nodes in crossed.items() if slowest in nodes and name != victim.name]
     for culprit in others:
         books.blame[victim.name, culprit, *slowest] += lost / len(others)
+
+
+def _bottleneck(
+    scenario: Scenario,
+    victim: Job,
+    running: Sequence[Job],
+    gpus: Mapping[str, Gpus],
+    mine: Sequence[formulas.Node],
+) -> formulas.Node:
+    """The first of the victim's links that is full and on which nobody has more than it."""
+    rack_of, speeds = formulas.racks_of_servers(scenario), formulas.uplinks(scenario)
+    taus = formulas.iteration_times(scenario, [(job, gpus[job.name]) for job in running])
+    rates = {
+        job.name: 2 * Fraction(job.gradient_mb) * 8 / 1000 * (job.gpus - 1) / job.gpus / taus[job.name]
+        for job in running
+    }
+    for node in mine:
+        here = [job.name for job in running if node in formulas.crossed(job, gpus[job.name], rack_of)]
+        is_full = sum(rates[name] for name in here) == speeds[node]
+        if is_full and rates[victim.name] == max(rates[name] for name in here):
+            return node
+    raise AssertionError("who is slowed is slowed somewhere")

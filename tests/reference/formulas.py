@@ -77,6 +77,8 @@ def crossed(job: Job, placement: Gpus, rack_of: Mapping[str, str | None]) -> lis
 
 def contention_factor(contention: Contention, num_jobs: int, number: Number = Fraction) -> Amount:
     """f at `num_jobs` jobs on a link."""
+    if contention.model == "max-min":
+        return number(num_jobs)
     if contention.model == "reserved":
         assert contention.lanes is not None
         return number(max(contention.lanes, num_jobs))
@@ -115,6 +117,8 @@ def iteration_times(
     rack_of = racks_of_servers(scenario)
     speeds = uplinks(scenario, number)
     crossing = [(job, placement, crossed(job, placement, rack_of)) for job, placement in running]
+    if scenario.contention.model == "max-min":
+        return _fair_iteration_times(scenario, crossing, speeds, number)
     n = Counter(v for _, _, nodes in crossing for v in nodes)
     taus = {}
     for job, placement, nodes in crossing:
@@ -124,6 +128,49 @@ def iteration_times(
         num_servers = sum(1 for held in placement.values() if held)
         taus[job.name] = tau_at(scenario, job, min(links, default=None), num_servers, number)
     return taus
+
+
+def _fair_iteration_times(
+    scenario: Scenario,
+    crossing: Sequence[tuple[Job, Gpus, list[Node]]],
+    speeds: Mapping[Node, Amount],
+    number: Number,
+) -> dict[str, Amount]:
+    """tau_j = bits_j / r_j with r the max-min fair allocation, all demands capped at r_solo."""
+    taus: dict[str, Amount] = {}
+    bits, wanted, links_of = {}, {}, {}
+    for job, placement, nodes in crossing:
+        links = [speeds[v] for v in nodes]
+        if any(len(held) >= 2 for held in placement.values()):
+            links.append(number(scenario.cluster.intra_server_gbps))
+        num_servers = sum(1 for held in placement.values() if held)
+        taus[job.name] = tau_at(scenario, job, min(links, default=None), num_servers, number)
+        exchanged = 2 * number(job.gradient_mb) * 8 / 1000 * (job.gpus - 1) / job.gpus
+        if nodes and exchanged > 0:
+            bits[job.name], links_of[job.name] = exchanged, nodes
+            wanted[job.name] = exchanged / taus[job.name]
+    for name, rate in _max_min(wanted, links_of, speeds).items():
+        taus[name] = bits[name] / rate
+    return taus
+
+
+def _max_min(
+    wanted: Mapping[str, Amount], links_of: Mapping[str, list[Node]], speeds: Mapping[Node, Amount]
+) -> dict[str, Amount]:
+    """Raise all rates together, from event to event: a demand is met, or a link is full."""
+    rates: dict[str, Amount] = dict.fromkeys(wanted, Fraction(0))
+    rising = set(wanted)
+    while rising:
+        used = {v: sum(rates[name] for name in wanted if v in links_of[name]) for v in speeds}
+        sharers = {v: sum(v in links_of[name] for name in rising) for v in speeds}
+        steps = [wanted[name] - rates[name] for name in rising]
+        steps += [(speeds[v] - used[v]) / sharers[v] for v in speeds if sharers[v]]
+        step = min(steps)
+        for name in rising:
+            rates[name] += step
+        full = {v for v in speeds if sharers[v] and used[v] + step * sharers[v] >= speeds[v]}
+        rising -= {name for name in rising if rates[name] >= wanted[name] or full & set(links_of[name])}
+    return rates
 
 
 def iteration_time(
@@ -190,6 +237,11 @@ def worst_case_tau(scenario: Scenario, job: Job) -> Fraction:
         for v, speed in uplinks(scenario).items():
             n = max(1, min(capacity[v], rings))
             links.append(speed / contention_factor(scenario.contention, n))
+    if scenario.contention.model == "max-min" and num_servers >= 2:
+        intra = Fraction(scenario.cluster.intra_server_gbps)
+        alone = tau_at(scenario, job, min(intra, *uplinks(scenario).values()), num_servers)
+        exchanged = 2 * Fraction(job.gradient_mb) * 8 / 1000 * (job.gpus - 1) / job.gpus
+        return Fraction(max(alone, exchanged / min(links[1:])))
     return Fraction(tau_at(scenario, job, min(links), num_servers))
 
 

@@ -9,6 +9,7 @@ from itertools import accumulate
 from ringsched.contention.iteration_time import Work, iteration_time_s, sharing_factor
 from ringsched.contention.network import Network, Shape
 from ringsched.model import Contention
+from ringsched.model.contention import MAX_MIN
 
 
 class Extremes:
@@ -22,6 +23,8 @@ class Extremes:
         self._num_servers = network.num_servers
         self._latency_s = contention.server_latency_ms * 1e-3
         self._intra_gbps = network.intra_server_gbps
+        self._is_fair = contention.model == MAX_MIN
+        self._slowest_alone_gbps = min(network.uplink_gbps)
         self._largest_server = servers[0]
         self._capacity_of_largest = list(accumulate(servers))
         # Alone on it, a job has all of a link, or a lane if they are reserved.
@@ -47,10 +50,13 @@ class Extremes:
         """Return a tau above that of every placement; of a one-GPU job its best case."""
         if gpus == 1:
             return self.best_case_tau(work, gpus)
-        bandwidth_gbps = self._intra_gbps
-        if self._num_servers >= 2:
-            bandwidth_gbps = min(bandwidth_gbps, self._slowest_gbps)
-        return self._tau(work, bandwidth_gbps, min(gpus, self._num_servers))
+        num_servers = min(gpus, self._num_servers)
+        if self._num_servers < 2:
+            return self._tau(work, self._intra_gbps, num_servers)
+        if self._is_fair:  # nobody has less than an equal part of a link, or all it asks for
+            alone = self._tau(work, min(self._intra_gbps, self._slowest_alone_gbps), num_servers)
+            return max(alone, work.exchange_gbit / self._slowest_gbps)
+        return self._tau(work, min(self._intra_gbps, self._slowest_gbps), num_servers)
 
     def _tau(self, work: Work, bandwidth_gbps: float, num_servers: int) -> float:
         return iteration_time_s(

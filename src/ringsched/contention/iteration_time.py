@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from ringsched.model import Cluster, Contention, Job
+from ringsched.model.contention import MAX_MIN
 
 GIGABITS_PER_MEGABYTE = 8e-3
 
@@ -58,6 +59,8 @@ def sharing_factor(contention: Contention, num_jobs: int) -> float:
     >>> [sharing_factor(Contention(model="reserved", lanes=2), num_jobs) for num_jobs in (1, 2, 3)]
     [2.0, 2.0, 3.0]
     """
+    if contention.model == MAX_MIN:
+        return float(num_jobs)  # at most: what some do not ask for, the others have
     if contention.lanes is not None:
         return float(max(contention.lanes, num_jobs))
     table = contention.table

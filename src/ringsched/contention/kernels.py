@@ -10,7 +10,12 @@ from ringsched.jit import kernel
 
 @kernel
 def iteration_time_s(arrays: Any, state: Any, job: int) -> float:
-    """Return tau, eq. (8), at the present number of jobs on the links the job crosses."""
+    """Return tau, eq. (8), at the present number of jobs on the links the job crosses.
+
+    Under max-min, links were shared by `share_fairly` just before.
+    """
+    if arrays.is_fair and state.num_links[job] > 0:
+        return state.fair_tau[job]
     bandwidth_gbps = state.free_gbps[job]
     entry = 2 * arrays.gpu_first[job]
     for at in range(entry, entry + state.num_links[job]):

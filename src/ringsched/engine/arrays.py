@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ringsched.contention.iteration_time import sharing_factor
 from ringsched.engine.problem import Problem
+from ringsched.model.contention import MAX_MIN
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -22,6 +23,7 @@ class Arrays(NamedTuple):
     """
 
     slotted: bool
+    is_fair: bool  # links are shared max-min fairly
     unit_s: float
     intra_gbps: float
     latency_s: float
@@ -52,6 +54,7 @@ def arrays_of(problem: Problem) -> Arrays:
     most_jobs = min(problem.num_jobs, int(capacity.max(initial=0)))
     return Arrays(
         slotted=problem.clock.slotted,
+        is_fair=contention.model == MAX_MIN,
         unit_s=problem.clock.unit_s,
         intra_gbps=network.intra_server_gbps,
         latency_s=contention.server_latency_ms * 1e-3,

@@ -7,6 +7,7 @@ import math
 from ringsched.contention.kernels import iteration_time_s
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.clock import SLACK
+from ringsched.engine.fair_shares import share_fairly
 from ringsched.engine.state import (
     ENDED,
     IDLE,
@@ -18,6 +19,7 @@ from ringsched.engine.state import (
     NUM_TOUCHED,
     STAMP,
     State,
+    touch,
 )
 from ringsched.jit import kernel, part
 from ringsched.model.checks import MAX_INTEGER
@@ -58,7 +60,7 @@ def start(arrays: Arrays, state: State, job: int, charge: int) -> None:
     state.num_servers[job] = num_servers
     if num_servers > 1:
         _enter_racks(arrays, state, job)
-    _touch(state, job)
+    touch(state, job)
 
 
 @part
@@ -74,6 +76,8 @@ def _charge(arrays: Arrays, state: State, server: int, load: int) -> None:
 @kernel
 def settle(arrays: Arrays, state: State) -> None:
     """Set the rates of all jobs touched since the last call, once all starts of this instant are known."""
+    if arrays.is_fair:
+        share_fairly(arrays, state)
     now = state.now[0]
     for at in range(state.counts[NUM_TOUCHED]):
         job = state.touched[at]
@@ -226,15 +230,7 @@ def _resize(arrays: Arrays, state: State, link: int, num_jobs: int) -> None:
     state.shared_gbps[link] = arrays.uplink_gbps[link] / arrays.factor[num_jobs]
     first = arrays.link_first[link]
     for at in range(first, first + num_jobs):
-        _touch(state, arrays.entry_job[state.on_link[at]])
-
-
-@part
-def _touch(state: State, job: int) -> None:
-    if state.touched_at[job] != state.counts[STAMP] + 1:
-        state.touched_at[job] = state.counts[STAMP] + 1
-        state.touched[state.counts[NUM_TOUCHED]] = job
-        state.counts[NUM_TOUCHED] += 1
+        touch(state, arrays.entry_job[state.on_link[at]])
 
 
 # Completions: a binary heap of running jobs by (finish, job), each job knowing its place.

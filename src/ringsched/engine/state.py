@@ -50,6 +50,14 @@ class State(NamedTuple):
     entry_place: NDArray[np.int32]  # of each entry: its place among those on the link
     num_links: Integers  # of each job
     rack_gpus: Integers  # of each node, scratch
+    # max-min sharing, scratch but for `fair_tau`
+    fair_links: Integers  # links to be shared
+    fair_seen: Integers  # of each link: stamped if it is one of them
+    fair_left: Floats  # of each link: speed not given to anybody yet
+    fair_open: Integers  # of each link: jobs that have not got theirs yet
+    fair_full: NDArray[np.bool_]  # of each link: those have all that is left
+    fair_wish: Floats  # of each job: its average rate alone on its links; negative once it has its own
+    fair_tau: Floats  # of each job: seconds per iteration at the rate it got
     # jobs
     gpus_of: Integers
     start: Floats
@@ -90,6 +98,13 @@ def new_state(arrays: Arrays) -> State:
         entry_place=np.zeros(num_entries, dtype=np.int32),
         num_links=_integers(num_jobs),
         rack_gpus=_integers(num_nodes),
+        fair_links=_integers(num_nodes if arrays.is_fair else 0),
+        fair_seen=_integers(num_nodes if arrays.is_fair else 0),
+        fair_left=np.zeros(num_nodes if arrays.is_fair else 0),
+        fair_open=_integers(num_nodes if arrays.is_fair else 0),
+        fair_full=np.zeros(num_nodes if arrays.is_fair else 0, dtype=np.bool_),
+        fair_wish=np.zeros(num_jobs if arrays.is_fair else 0),
+        fair_tau=np.zeros(num_jobs if arrays.is_fair else 0),
         gpus_of=_integers(arrays.gpu_first[-1]),
         start=np.zeros(num_jobs),
         finished=np.zeros(num_jobs),
@@ -134,6 +149,7 @@ def reset(arrays: Arrays, state: State) -> None:
         state.shared_gbps[link] = arrays.uplink_gbps[link]
     state.heap_place[:] = NOT_STARTED
     state.touched_at[:] = 0
+    state.fair_seen[:] = 0
     for server in range(len(arrays.rack_of)):
         first = arrays.first_gpu[server]
         num_idle = 0
@@ -147,3 +163,12 @@ def reset(arrays: Arrays, state: State) -> None:
         state.num_idle[server] = num_idle
         state.idle_share[server] = 1.0
         state.counts[NUM_IDLE] += num_idle
+
+
+@kernel
+def touch(state: State, job: int) -> None:
+    """Note that the rate of a job may change; `settle` sets it."""
+    if state.touched_at[job] != state.counts[STAMP] + 1:
+        state.touched_at[job] = state.counts[STAMP] + 1
+        state.touched[state.counts[NUM_TOUCHED]] = job
+        state.counts[NUM_TOUCHED] += 1

@@ -9,6 +9,9 @@ from typing import Any, Self
 from ringsched.errors import InputError
 from ringsched.model.checks import Replaceable, choice, integer, number, sequence, settle
 
+MAX_MIN = "max-min"
+MODELS = ("paper", MAX_MIN, "reserved")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contention(Replaceable):
@@ -17,8 +20,9 @@ class Contention(Replaceable):
     Parameters
     ----------
     model
-        "paper": the bottleneck rule of the paper's section 4.1. "reserved": every link is divided into
-        lanes of equal speed, and a job on it has one of them, whatever the others do.
+        "paper": the bottleneck rule of the paper's section 4.1. "max-min": links share their speed fairly
+        among the average rates that the jobs ask for, and what one leaves others take. "reserved": every
+        link is divided into lanes of equal speed, and a job on it has one of them, whatever the others do.
     share
         ξ1, the part of the jobs on a link that contend at a time, in (0, 1]; 1 if absent.
     degradation
@@ -41,14 +45,14 @@ class Contention(Replaceable):
     lanes: int | None = None
 
     def __post_init__(self) -> None:
-        if self.model == "max-min":
-            raise InputError('"max-min" is not available in this version; use "paper"', field="model")
         settle(
             self,
-            model=choice(self.model, "model", ["paper", "reserved"]),
+            model=choice(self.model, "model", MODELS),
             server_latency_ms=number(self.server_latency_ms, "server_latency_ms", minimum=0),
         )
-        if self.model == "reserved":
+        if self.model == MAX_MIN:
+            self._check_absent("share", "degradation", "table", "lanes")
+        elif self.model == "reserved":
             self._check_reserved()
         elif self.lanes is not None:
             raise InputError('means something only with model = "reserved"', field="lanes")
@@ -72,10 +76,13 @@ class Contention(Replaceable):
             changes = {"table": None} | changes
         return dataclasses.replace(self, **changes)
 
-    def _check_reserved(self) -> None:
-        for field in ("share", "degradation", "table"):
+    def _check_absent(self, *fields: str) -> None:
+        for field in fields:
             if getattr(self, field) is not None:
-                raise InputError('means nothing with model = "reserved"', field=field)
+                raise InputError(f'means nothing with model = "{self.model}"', field=field)
+
+    def _check_reserved(self) -> None:
+        self._check_absent("share", "degradation", "table")
         if self.lanes is None:
             raise InputError('is required with model = "reserved"', field="lanes")
         settle(self, lanes=integer(self.lanes, "lanes", minimum=1))
@@ -101,6 +108,8 @@ class Contention(Replaceable):
     def expanded(self) -> dict[str, Any]:
         """Return the fields as a scenario file writes them, defaults filled in."""
         fields: dict[str, Any] = {"model": self.model, "server_latency_ms": self.server_latency_ms}
+        if self.model == MAX_MIN:
+            return fields
         if self.model == "reserved":
             return fields | {"lanes": self.lanes}
         if self.table is not None:

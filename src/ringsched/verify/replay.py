@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ringsched.model import Job
 from ringsched.verify.clock import Clock
+from ringsched.verify.fair_shares import connected, fair_rates
 from ringsched.verify.iteration_time import Network, Shape
 
 
@@ -29,6 +30,7 @@ class Replay:
         self._network = network
         self._clock = clock
         self._on_link: list[set[int]] = [set() for _ in network.uplinks_gbps]
+        self._crossed = {at: run.shape.crossed for at, run in enumerate(runs)}
         self._crossing = [0] * len(network.uplinks_gbps)
         self._left: list[float] = [run.job.remaining_iterations for run in runs]
         self._since: list[float] = [run.start for run in runs]
@@ -87,12 +89,23 @@ class Replay:
 
     def _touched(self, ended: Sequence[int], started: Sequence[int]) -> set[int]:
         changed_links = {node for at in (*ended, *started) for node in self._runs[at].shape.crossed}
-        return set(started).union(*(self._on_link[node] for node in changed_links))
+        touched = set(started).union(*(self._on_link[node] for node in changed_links))
+        return connected(touched, self._crossed, self._on_link) if self._network.is_fair else touched
+
+    def _taus(self, touched: Iterable[int]) -> dict[int, float]:
+        """Return tau of each touched job; if links are fair, everybody connected with them is one."""
+        network, runs = self._network, self._runs
+        if not network.is_fair:
+            return {at: network.tau_s(runs[at].job, runs[at].shape, self._crossing) for at in touched}
+        taus = {at: network.tau_s(runs[at].job, runs[at].shape) for at in touched}
+        sent = {at: network.exchanged_gbit(runs[at].job) for at in touched if self._crossed[at]}
+        wishes = {at: gbit / taus[at] for at, gbit in sent.items() if gbit > 0}
+        rates = fair_rates(wishes, self._crossed, network.uplinks_gbps)
+        return taus | {at: sent[at] / rate for at, rate in rates.items() if rate < wishes[at]}
 
     def _set_paces(self, touched: Iterable[int], now: float) -> None:
-        for at in touched:
-            run = self._runs[at]
-            pace = self._clock.pace(self._network.tau_s(run.job, run.shape, self._crossing))
+        for at, tau_s in self._taus(touched).items():
+            pace = self._clock.pace(tau_s)
             before = self._pace[at]
             if pace == before:
                 continue

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ringsched.analysis.blame.fair_paces import Pace, fair_paces
 from ringsched.analysis.blame.timeline import Floats, Integers, Timeline, timelines_of
 from ringsched.contention.extremes import Extremes, uncontended_tau
+from ringsched.contention.fair_shares import NO_LINK
 from ringsched.contention.iteration_time import iteration_time_s, sharing_factor
 from ringsched.contention.network import Shape
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
+from ringsched.model.contention import MAX_MIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,7 @@ class Split:
         self.factors = np.array([1.0, *(sharing_factor(contention, n) for n in range(1, most_jobs + 1))])
         num_spreadable = sum(gpus >= 2 for gpus in problem.gpus)
         self._extremes = Extremes(problem.network, contention, num_spreadable)
+        self._fair = fair_paces(problem, run, self.shapes) if contention.model == MAX_MIN else None
 
     def parts(self, job: int, lost_s: Floats) -> Parts:
         """Return the parts of a job's duration, given what it loses in each interval."""
@@ -89,6 +93,8 @@ class Split:
 
     def intervals(self, job: int) -> Intervals:
         """Return the intervals of a job that crosses links."""
+        if self._fair is not None:
+            return self._fair_intervals(job, self._fair[job])
         problem, links = self._problem, self.shapes[job].links
         start, finish = float(self._run.starts[job]), float(self._run.finishes[job])
         changes = [self.timelines[link].changes_within(start, finish) for link in links]
@@ -101,8 +107,21 @@ class Split:
             gbps = problem.network.uplink_gbps[link] / self.factors[present]
             slower = gbps < slowest
             slowest[slower], bottleneck[slower], num_jobs[slower] = gbps[slower], at, present[slower]
-        lost_s = self._lost_s(job, np.minimum(slowest, self.shapes[job].free_gbps), np.diff(instants))
-        return Intervals(instants, bottleneck, num_jobs, lost_s)
+        different, which = np.unique(np.minimum(slowest, self.shapes[job].free_gbps), return_inverse=True)
+        taus = np.array([self._tau(job, gbps) for gbps in different.tolist()])[which]
+        return Intervals(instants, bottleneck, num_jobs, self._lost_s(job, taus, np.diff(instants)))
+
+    def _fair_intervals(self, job: int, paces: list[Pace]) -> Intervals:
+        links = self.shapes[job].links
+        instants = np.array([*(pace.instant for pace in paces), self._run.finishes[job]], dtype=np.float64)
+        taus = np.array([pace.tau for pace in paces])
+        return Intervals(
+            instants,
+            # With nothing lost it does not matter which.
+            np.array([0 if pace.link == NO_LINK else links.index(pace.link) for pace in paces]),
+            np.array([pace.num_jobs for pace in paces]),
+            self._lost_s(job, taus, np.diff(instants)),
+        )
 
     def shares(self, job: int, intervals: Intervals) -> Shares:
         """Return who slows a job: in each interval the others on the bottleneck, in equal parts."""
@@ -127,16 +146,15 @@ class Split:
             return Shares.none()
         return Shares(np.concatenate(links), np.concatenate(culprits), np.concatenate(seconds))
 
-    def _lost_s(self, job: int, bandwidths_gbps: Floats, lengths: Floats) -> Floats:
+    def _lost_s(self, job: int, taus: Floats, lengths: Floats) -> Floats:
         """Return by how much the iterations of each interval took longer than alone on the same GPUs."""
         clock, iterations = self._problem.clock, self._problem.iterations[job]
-        different, which = np.unique(bandwidths_gbps, return_inverse=True)
-        taus = [self._tau(job, gbps) for gbps in different.tolist()]
-        rates = np.array([clock.rate(tau) for tau in taus], dtype=np.float64)
+        different, which = np.unique(taus, return_inverse=True)
+        rates = np.array([clock.rate(tau) for tau in different.tolist()], dtype=np.float64)
         done = np.cumsum(clock.done(lengths, rates[which]))  # type: ignore[arg-type]
         # In its last slot a job does only what is left.
         in_each: Floats = np.diff(np.minimum(done, iterations), prepend=0.0)
-        return in_each * (np.array(taus) - self._alone_tau(job))[which]
+        return in_each * (taus - self._alone_tau(job))
 
     def _alone_tau(self, job: int) -> float:
         problem = self._problem

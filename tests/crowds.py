@@ -18,7 +18,12 @@ ERRORS = (0.1103, 0.3107, 1.7013, 5.3091)
 
 
 def crowd(
-    seed: int, *, model: str | None = None, estimates: bool | None = None, max_jobs: int = 16
+    seed: int,
+    *,
+    model: str | None = None,
+    estimates: bool | None = None,
+    max_jobs: int = 16,
+    contention: Contention | None = None,
 ) -> Scenario:
     """A scenario with arrivals; `estimates`: whether some jobs state `estimate_s`, else in half of all."""
     chance = Random(seed)
@@ -29,7 +34,10 @@ def crowd(
     chance.shuffle(free)
     jobs = [_job(chance, f"j{at}", cluster, free) for at in range(chance.randint(6, max_jobs))]
     scenario = Scenario(
-        cluster=cluster, jobs=tuple(jobs), contention=_contention(chance), time=Time(model="continuous")
+        cluster=cluster,
+        jobs=tuple(jobs),
+        contention=contention or _contention(chance),
+        time=Time(model="continuous"),
     )
     longest_tau = max(float(formulas.worst_case_tau(scenario, job)) for job in jobs)
     time = Time(model=model, slot_s=longest_tau * chance.choice([1.0001, 1.9]))

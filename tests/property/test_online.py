@@ -14,10 +14,10 @@ from tests.crowds import crowd
 from tests.effort import examples
 from tests.reference.formulas import crossed, racks_of_servers
 from tests.reference.online import DISPATCHING
-from tests.strategies import arriving, scenarios
+from tests.strategies import arriving, fair_contentions, scenarios
 
 import ringsched
-from ringsched import Infeasible, Plan, Scenario, Simulation
+from ringsched import Contention, Infeasible, Plan, Scenario, Simulation
 from ringsched.engine.problem import problem_of
 
 PLANNING = ("sjf-bco", "first-fit", "list-scheduling", "rolling")
@@ -51,9 +51,20 @@ def assert_in_order(scenario: Scenario, simulation: Simulation) -> None:
 @examples(200)
 @given(SEEDS, st.sampled_from([*DISPATCHING, *PLANNING]), st.sampled_from([None, *ringsched.ORDERS]))
 def test_easy_keeps_every_promise_if_estimates_are_exact(seed: int, policy: str, order: str | None) -> None:
-    scenario = crowd(seed, estimates=False)
     order = None if policy in PLANNING else order
+    assert_promises_kept(crowd(seed, estimates=False), policy, order)
+
+
+@examples(100)
+@given(SEEDS, st.sampled_from([*DISPATCHING, *PLANNING]), fair_contentions())
+def test_easy_keeps_every_promise_on_fair_links(seed: int, policy: str, contention: Contention) -> None:
+    """There a job more may make another faster; the promise is kept all the same."""
+    assert_promises_kept(crowd(seed, estimates=False, contention=contention), policy, None)
+
+
+def assert_promises_kept(scenario: Scenario, policy: str, order: str | None) -> None:
     simulation = simulated(scenario, policy, order=order, backfill="easy")
+    assert_in_order(scenario, simulation)
     promised = np.isfinite(simulation.promised_s)
     slack = 0.0 if scenario.time.slotted else SAME
     latest_s = simulation.promised_s + slack * np.maximum(1.0, simulation.promised_s)

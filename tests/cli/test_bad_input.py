@@ -126,7 +126,9 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     # contention
     "contention-model": (
         {(*CONTENTION, "model"): "papper"},
-        ["contention: model must be 'paper', 'max-min' or 'reserved', not 'papper' (did you mean 'paper'?)"],
+        [
+            "contention: model must be 'paper' or 'max-min' or 'reserved', not 'papper' (did you mean 'paper'?)"
+        ],
     ),
     "contention-max-min": (
         {(*CONTENTION, "model"): "max-min"},
@@ -460,9 +462,7 @@ def test_output_onto_the_scenario(tmp_path: Path, through: str) -> None:
         output.symlink_to(scenario)
     else:
         output.hardlink_to(scenario)
-    assert "is the scenario itself; write the plan to another file" in sentence(
-        run("plan", scenario, "-o", output)
-    )
+    assert "is the scenario itself; write to another file" in sentence(run("plan", scenario, "-o", output))
     assert scenario.read_bytes() == before
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "generate": "Make a workload: a scenario out of a seed.",
     "import": "Make a scenario of a trace of a real cluster.",
     "ring": "Run ring all-reduce step by step on real vectors.",
+    "slurm": "Plan the queue of a Slurm cluster, and carry the plan out.",
     "paper": "Reproduce the paper's figures and judge its claims.",
 }
 # Where a command's name cannot be that of its module: `import` is a word of Python.
@@ -70,7 +71,7 @@ class Ringsched(click.Group):
 @click.group(
     cls=Ringsched,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 fine, 1 the answer is no (invalid, infeasible), 2 wrong input.",
+    epilog="Exit codes: 0 fine, 1 the answer is no (invalid, infeasible, Slurm fails), 2 wrong input.",
 )
 @click.version_option(__version__, prog_name="ringsched")
 def ringsched() -> None:

@@ -1,0 +1,76 @@
+"""The controller in a loop, alone in its partition."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ringsched.errors import AdapterError, InputError
+from ringsched.slurm.controller import Controller, Cycle
+
+_LONGEST_WAIT_S = 30.0
+
+
+def run(
+    controller: Controller,
+    *,
+    interval_s: float,
+    wait: Callable[[float], None],
+    once: bool = False,
+    until_idle: bool = False,
+    on_cycle: Callable[[Cycle], None] | None = None,
+) -> None:
+    """Run cycle after cycle; while Slurm does not answer, try again less and less often.
+
+    Parameters
+    ----------
+    once
+        Look once and end; then an error is raised, not waited out.
+    until_idle
+        End when no job of ours waits or runs any more; those left alone do not count.
+    """
+    wait_s = interval_s
+    while True:
+        try:
+            cycle = controller.cycle()
+        except AdapterError as error:
+            if once:
+                raise
+            controller.say(f"Slurm: {error}; trying again in {wait_s:g} s")
+            wait(wait_s)
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            continue
+        wait_s = interval_s
+        if on_cycle is not None:
+            on_cycle(cycle)
+        if (once and cycle.snapshot is not None) or (until_idle and cycle.is_idle):
+            return
+        wait(interval_s)
+
+
+@contextlib.contextmanager
+def alone(partition: str) -> Iterator[None]:
+    """Refuse to be the second controller of a partition; the kernel frees the lock however we end."""
+    cluster = os.environ.get("SLURM_CONF", "")
+    mark = hashlib.sha256(f"{cluster}\0{partition}".encode()).hexdigest()[:16]
+    path = Path.home() / ".ringsched" / f"controller-{mark}.lock"
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise AdapterError(
+            f"another controller runs for partition {partition!r} ({path} is locked)", refused=True
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(handle)

@@ -115,12 +115,17 @@ class Controller:
         self._try(lambda: leave_alone(self.commands, job, reason, now_s=now_s))
 
     def _release(self, snapshot: Snapshot, planned: PlannedQueue) -> dict[str, str]:
-        """Release the jobs that start now, in the plan's order."""
+        """Release the jobs that start now.
+
+        Their GPUs are free and apart, so that no order is better by the plan. Slurm starts equal splits at
+        once, but not past a heterogeneous job that waits for its next backfill pass: hence these last.
+        """
         order = [node.name for node in snapshot.reading.nodes]
         now_s = snapshot.reading.now_s
         released = {}
-        for entry in _due(planned, snapshot):
-            job, servers = snapshot.queued[entry.name], servers_in_ring_order(entry)
+        due = [(entry, servers_in_ring_order(entry)) for entry in _due(planned, snapshot)]
+        for entry, servers in sorted(due, key=lambda pair: len(set(pair[1].values())) > 1):
+            job = snapshot.queued[entry.name]
             try:
                 job_id = release(
                     self.commands,

@@ -37,15 +37,23 @@ class Gpus:
         for node, held in self._held.pop(job_id).items():
             self._closed[node] += held
 
-    def close_what_is_not_free(self) -> None:
-        """Take out of use what is free but cannot be given: on nodes out of use, or in unseen hands."""
+    def close_unusable(self) -> None:
+        """Take out of use what is free on nodes that get no new jobs."""
+        for name, node in self._nodes.items():
+            if not node.usable:
+                self._closed[name] += self._free[name]
+                self._free[name] = []
+
+    def hold_unseen(self) -> dict[str, tuple[int, ...]]:
+        """Take what Slurm has given away but no job we see holds, as when a job is just ending."""
+        unseen = {}
         for name, node in self._nodes.items():
             free = self._free[name]
-            seen = node.gpus - len(free)
-            unseen = len(free) if not node.usable else min(len(free), max(0, node.used - seen))
-            closed = free[len(free) - unseen :]
-            self._closed[name] += closed
-            self._take(name, closed)
+            count = min(len(free), max(0, node.used - (node.gpus - len(free))))
+            if count:
+                unseen[name] = tuple(free[-count:])
+                self._take(name, unseen[name])
+        return unseen
 
     def why_no_room(self, servers: Mapping[str, int]) -> str:
         """Return why a job cannot get so many GPUs on these servers now; nothing if it can."""

@@ -7,10 +7,10 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from ringsched.errors import AdapterError, InputError
 from ringsched.slurm.controller import Controller, Cycle
+from ringsched.slurm.owner import owner_of
 
 _LONGEST_WAIT_S = 30.0
 
@@ -57,7 +57,7 @@ def alone(partition: str) -> Iterator[None]:
     """Refuse to be the second controller of a partition; the kernel frees the lock however we end."""
     cluster = os.environ.get("SLURM_CONF", "")
     mark = hashlib.sha256(f"{cluster}\0{partition}".encode()).hexdigest()[:16]
-    path = Path.home() / ".ringsched" / f"controller-{mark}.lock"
+    path = owner_of(os.geteuid()).home / ".ringsched" / f"controller-{mark}.lock"
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

@@ -90,8 +90,8 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
     for other in others:
         if _never_ends(other, reading.now_s):
             gpus.close(other.id)
-    # What Slurm has given away but no job we see holds; asked before the released are let in.
-    gpus.close_what_is_not_free()
+    gpus.close_unusable()
+    unseen = gpus.hold_unseen()  # asked before the released are let in
     astray, released = [], []
     for job in sorted_jobs.released:
         if found := _astray(job, gpus, reading.now_s, start_timeout_s):
@@ -110,6 +110,7 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
         *(_running(job, gpus.held_by(job.slurm.id), progress[job.name]) for job in running),
         *(_running(job, gpus.held_by(job.slurm.id), 0.0) for job in released),
         *(_other(job, gpus.held_by(job.id), reading.now_s) for job in others if gpus.holds(job.id)),
+        *(_known_by_end(f"on-{node}", {node: held}, 1.0) for node, held in unseen.items()),
     ]
     left = dict(sorted_jobs.left)
     queued = {}
@@ -155,16 +156,21 @@ def _running(job: OurJob, held: Mapping[str, Sequence[int]], done: float) -> Job
 
 
 def _other(job: SlurmJob, held: Mapping[str, Sequence[int]], now_s: float) -> Job:
-    """Return a job of which only its limit is known: one iteration as long as what is left of that."""
+    """Return a job of which only its limit is known."""
+    return _known_by_end(job_name(job.id), held, max(1.0, job.end_s - now_s))
+
+
+def _known_by_end(name: str, held: Mapping[str, Sequence[int]], left_s: float) -> Job:
+    """Return a running job of one iteration, as long as it still takes."""
     placement = Placement(held)
     return Job(
-        name=job_name(job.id),
+        name=name,
         gpus=placement.num_gpus,
         iterations=1,
         gradient_mb=0.0,
         minibatch=1,
         forward_ms=0.0,
-        backward_ms=max(1.0, job.end_s - now_s) * 1e3,
+        backward_ms=left_s * 1e3,
         running_on=placement,
     )
 

@@ -1,0 +1,34 @@
+"""Tests against a real slurmctld. Home is a folder of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.slurm.real import Real, real_cluster
+
+from ringsched.slurm import owner
+
+GPUS = (4, 4, 8, 8)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What is saved for jobs does not go to the home of whoever runs the tests."""
+    home = tmp_path / "home"
+    home.mkdir()
+    found = owner.pwd.getpwuid
+
+    def getpwuid(uid: int) -> object:
+        entry = found(uid)
+        return entry if uid != owner.os.geteuid() else type(entry)((*entry[:5], str(home), entry[6]))
+
+    monkeypatch.setattr(owner.pwd, "getpwuid", getpwuid)
+    return home
+
+
+@pytest.fixture
+def real() -> Iterator[Real]:
+    with real_cluster(GPUS) as cluster:
+        yield cluster

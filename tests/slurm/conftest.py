@@ -18,11 +18,11 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What is saved for jobs does not go to the home of whoever runs the tests."""
     home = tmp_path / "home"
     home.mkdir()
-    found = owner.pwd.getpwuid
+    found, mine = owner.pwd.getpwuid, owner.os.geteuid()
 
     def getpwuid(uid: int) -> object:
         entry = found(uid)
-        return entry if uid != owner.os.geteuid() else type(entry)((*entry[:5], str(home), entry[6]))
+        return entry if uid != mine else type(entry)((*entry[:5], str(home), entry[6]))
 
     monkeypatch.setattr(owner.pwd, "getpwuid", getpwuid)
     return home

@@ -164,6 +164,8 @@ def real_cluster(gpus: Sequence[int], racks: int = 0) -> Iterator[Real]:
         work.mkdir()
         work.chmod(0o777)
         (work / "job.sh").write_text(SCRIPT)
+        (work / "log").touch()
+        (work / "log").chmod(0o666)  # jobs of all users write there
         yield Real(local=local, folder=work, commands=SlurmCommands(timeout_s=20.0, config=local.config))
     finally:
         os.environ.pop("SLURM_CONF", None)

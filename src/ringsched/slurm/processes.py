@@ -65,7 +65,8 @@ def _process(entry: Path, config: Path) -> Process | None:
         arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:  # it has ended, or is someone else's
         return None
-    in_job = any(variable.startswith(b"SLURM_JOB_ID=") for variable in environment)
+    # slurmstepd keeps a job's processes, and without slurmctld does not end by being asked.
+    in_job = program == "slurmstepd" or any(word.startswith(b"SLURM_JOB_ID=") for word in environment)
     born = _born(int(entry.name))
     # A shell that someone set up for this cluster has the configuration too, but is in no job.
     if not born or not (in_job or program in _DAEMONS):

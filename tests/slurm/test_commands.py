@@ -103,7 +103,7 @@ def test_status_of_running_jobs(real: Real) -> None:
     status = json.loads(run("slurm", "status", "--json").stdout)
     assert [job["phase"] for job in status["jobs"]] == ["running", "running"]
     for job in status["jobs"]:
-        assert job["slowdown"] > 1.5
+        assert job["slowdown"] > 1.3
         assert 0 < job["done"] < 0.1
         assert job["predicted_finish_s"] == pytest.approx(job["finish_s"], rel=0.1)
     assert {link["name"] for link in status["shared_links"]} == {"n3"}

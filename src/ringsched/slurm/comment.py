@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ringsched.errors import InputError, did_you_mean
@@ -53,6 +54,7 @@ def is_ours(comment: str) -> bool:
     return KEY in comment
 
 
+@lru_cache(maxsize=4096)  # the same jobs are read in every cycle
 def parse_comment(comment: str, job_id: int) -> Wish:
     """Return what a comment says, or raise an InputError in one sentence.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -45,7 +46,9 @@ def local_command(nodes: int, gpus: str, racks: int, folder: Path, stop: bool) -
     integer(racks, "--racks", minimum=0, maximum=nodes)
     cluster.start(each, racks)
     click.echo(f"{len(each)} nodes with {sum(each)} GPUs are up; commands find them by")
-    click.echo(f"export SLURM_CONF={cluster.config}")
+    # Relative as it was given, so that the line can be shown and typed anywhere.
+    before = "" if folder.is_absolute() else '"$PWD"/'
+    click.echo(f"export SLURM_CONF={before}{shlex.quote(str(folder / 'etc' / 'slurm.conf'))}")
 
 
 def _gpus(text: str, nodes: int) -> list[int]:

@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -35,8 +35,17 @@ class Commands(Protocol):
     def ask(self, *arguments: str, owner: Owner | None = None) -> str:
         """Return what a command prints that changes nothing, run as `owner` if given."""
 
-    def tell(self, *arguments: str | InMemory, owner: Owner | None = None, text: str | None = None) -> str:
-        """Run a command that changes something, as `owner` if given, with `text` as its standard input."""
+    def tell(
+        self,
+        *arguments: str | InMemory,
+        owner: Owner | None = None,
+        text: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
+        """Run a command that changes something, as `owner` if given.
+
+        `text` is its standard input; `environment` is its environment instead of a few variables of ours.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +67,27 @@ class SlurmCommands:
         """Run a command that changes nothing."""
         return self._run(arguments, owner)
 
-    def tell(self, *arguments: str | InMemory, owner: Owner | None = None, text: str | None = None) -> str:
+    def tell(
+        self,
+        *arguments: str | InMemory,
+        owner: Owner | None = None,
+        text: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
         """Run a command that changes something."""
         with contextlib.ExitStack() as stack:
             handles: list[int] = []
             filled = [_filled(argument, stack, handles) for argument in arguments]
-            return self._run(filled, owner, text, handles)
+            return self._run(filled, owner, text, handles, environment)
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, given: Mapping[str, str] | None) -> dict[str, str]:
         kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
-        return kept if self.config is None else kept | {"SLURM_CONF": str(self.config)}
+        if self.config is not None:
+            kept["SLURM_CONF"] = str(self.config)
+        if given is None:
+            return kept
+        # Whatever a user's environment says, it is this cluster.
+        return dict(given) | {key: value for key, value in kept.items() if key == "SLURM_CONF"}
 
     def _run(
         self,
@@ -75,6 +95,7 @@ class SlurmCommands:
         owner: Owner | None = None,
         text: str | None = None,
         handles: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> str:
         program = shutil.which(arguments[0])
         if program is None:
@@ -87,7 +108,7 @@ class SlurmCommands:
                 capture_output=True,
                 encoding="utf-8",
                 errors="surrogateescape",  # scripts are any bytes
-                env=self._environment(),
+                env=self._environment(environment),
                 cwd="/",
                 timeout=self.timeout_s,
                 check=False,
@@ -126,6 +147,7 @@ class DryRun:
         *arguments: str | InMemory,
         owner: Owner | None = None,
         text: str | None = None,  # noqa: ARG002
+        environment: Mapping[str, str] | None = None,  # noqa: ARG002
     ) -> str:
         """Print a command as one would type it, and as whom."""
         who = "" if owner is None or owner.is_me else f"[as {owner.name}] "

@@ -24,7 +24,7 @@ from ringsched.slurm.layout import Component
 from ringsched.slurm.note import note_text
 from ringsched.slurm.owner import Owner
 from ringsched.slurm.queue import OurJob
-from ringsched.slurm.saved import export_file, load
+from ringsched.slurm.saved import Submission, load
 from ringsched.slurm.values import number, string
 
 
@@ -34,16 +34,23 @@ def resubmit(
     """Submit the job anew, held, in components, and cancel the old one; return the new id."""
     old = ours.slurm
     script = _without_directives(commands.ask("scontrol", "write", "batch_script", str(old.id), "-"))
-    arguments, environment, umask = _call(commands, ours, owner)
+    submission = _submission(commands, ours, owner)
     comment = comment_of({**ours.wish.fields, "origin": old.id})
-    request: list[str | InMemory] = ["sbatch", "--parsable", "--hold", "--propagate=NONE", environment]
+    request: list[str | InMemory] = ["sbatch", "--parsable", "--hold", "--propagate=NONE"]
+    # Without a saved environment Slurm makes the owner's login environment.
+    request += [f"--export={'NONE' if submission.environment is None else 'ALL'}"]
     for at, part in enumerate(parts):
         request += [":"] if at else _streams(ours)
         request += [*_carried(ours, comment), *_shape(part, order)]
     body = InMemory("", script.encode("utf-8", "surrogateescape"), "script")
-    new = (
-        commands.tell(*request, body, *arguments, owner=replace(owner, umask=umask)).strip().partition(";")[0]
+    said = commands.tell(
+        *request,
+        body,
+        *submission.arguments,
+        owner=replace(owner, umask=submission.umask),
+        environment=submission.environment,
     )
+    new = said.strip().partition(";")[0]
     try:
         mark = replace(ours.note, servers={}, replaced_by=int(new) if new.isdigit() else 0)
         commands.tell("scontrol", "update", f"jobid={old.id}", f"AdminComment={note_text(mark, old.note)}")
@@ -55,19 +62,20 @@ def resubmit(
     return new
 
 
-def _call(commands: Commands, ours: OurJob, owner: Owner) -> tuple[tuple[str, ...], str | InMemory, int]:
-    """Return the arguments of the script, the option that gives it its environment, and its umask."""
+def _submission(commands: Commands, ours: OurJob, owner: Owner) -> Submission:
+    """Return arguments and environment of the script; what SBATCH_ variables said is in the record."""
     if ours.wish.saved is not None:
-        submission = load(commands, owner, ours.wish.saved)
-        return submission.arguments, export_file(submission), submission.umask
-    command = string(ours.slurm.records[0], "command")
-    if " " in command:
+        saved = load(commands, owner, ours.wish.saved)
+        environment = saved.environment or {}
+        kept = {name: value for name, value in environment.items() if not name.startswith("SBATCH_")}
+        return replace(saved, environment=kept)
+    if " " in string(ours.slurm.records[0], "command"):
         raise AdapterError(
             "needs an unequal split, for which its arguments must be known word by word; submit it by "
             "`ringsched slurm submit`",
             refused=True,
         )
-    return (), "--export=NONE", owner.umask  # Slurm then makes the owner's login environment
+    return Submission(arguments=(), environment=None, umask=owner.umask)
 
 
 def _shape(part: Component, order: Sequence[str]) -> list[str]:

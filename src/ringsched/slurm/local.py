@@ -16,6 +16,7 @@ from ringsched.slurm.processes import Process, of_cluster, start, wait_until
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue")
 _START_S = 30.0
+_SOCKET_S = 5.0
 _END_S = 10.0
 _LONGEST_SOCKET = 107  # characters of the path of a socket
 
@@ -71,7 +72,7 @@ class LocalCluster:
         with open(key, "wb") as file:  # noqa: PTH123
             file.write(os.urandom(1024))
         self.start_daemon("munged")
-        if not wait_until((self.folder / "munge" / "munge.socket").exists, _START_S):
+        if not wait_until((self.folder / "munge" / "munge.socket").exists, _SOCKET_S):
             raise AdapterError(f"munged does not start: {self._last_words('munged')}")
         self.start_daemon("slurmctld")
         for at in range(len(gpus)):
@@ -83,9 +84,10 @@ class LocalCluster:
         munge = self.folder / "munge"
         options = {
             "munged": [
-                "munged", "--foreground", f"--socket={munge}/munge.socket", f"--key-file={munge}/munge.key",
-                f"--log-file={munge}/munged.log", f"--pid-file={munge}/munged.pid",
-                f"--seed-file={munge}/munged.seed",
+                # By force: also in a folder that nobody else can look into, where only jobs of its owner run.
+                "munged", "--foreground", "--force", f"--socket={munge}/munge.socket",
+                f"--key-file={munge}/munge.key", f"--log-file={munge}/munged.log",
+                f"--pid-file={munge}/munged.pid", f"--seed-file={munge}/munged.seed",
             ],
             "slurmctld": ["slurmctld", "-D", "-f", str(self.config)],
         }  # fmt: skip

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ringsched.errors import AdapterError, InputError
 from ringsched.io.files import umask
-from ringsched.slurm.commands import Commands, InMemory
+from ringsched.slurm.commands import Commands
 from ringsched.slurm.layout import hostfile_text, rankfile_text, ring_text
 from ringsched.slurm.owner import Owner
 
@@ -31,7 +31,7 @@ class Submission:
     """Arguments and environment of a batch script, and the umask of whoever submitted it."""
 
     arguments: tuple[str, ...]
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] | None  # None if it is not known
     umask: int
 
 
@@ -88,12 +88,6 @@ def load(commands: Commands, owner: Owner, token: str) -> Submission:
         return Submission(arguments=tuple(arguments), environment=dict(environment), umask=int(mask) & 0o777)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise AdapterError(f"{path} is not what was saved there", refused=True) from None
-
-
-def export_file(submission: Submission) -> InMemory:
-    """Return the option of `sbatch` that gives a job exactly this environment."""
-    listed = "".join(f"{name}={value}\0" for name, value in submission.environment.items())
-    return InMemory("--export-file=", listed.encode("utf-8", "surrogateescape"), "environment")
 
 
 def write_ring(commands: Commands, owner: Owner, token: str, servers: Mapping[str, int]) -> None:

@@ -14,7 +14,7 @@ from ringsched.slurm.commands import Commands
 from ringsched.slurm.comment import comment_of, parse_comment
 from ringsched.slurm.owner import owner_of
 from ringsched.slurm.planning import Planner
-from ringsched.slurm.saved import export_file, forget_old, save
+from ringsched.slurm.saved import forget_old, save
 from ringsched.slurm.snapshot import Snapshot
 
 
@@ -64,9 +64,9 @@ def submit(
         f"--chdir={Path.cwd()}",
         f"--job-name={script.name}",
         *options,
-        export_file(submission),
         str(script.absolute()),
         *arguments,
+        environment=submission.environment,
     )
     number = text.strip().partition(";")[0]
     if not number.isdigit():

@@ -15,6 +15,7 @@ from tests.cli.helpers import run
 from tests.slurm.real import Real, real_cluster
 
 import ringsched
+from ringsched.slurm.comment import comment_of
 from ringsched.slurm.processes import of_cluster
 from ringsched.slurm.run import alone
 
@@ -147,11 +148,20 @@ def test_a_second_controller_is_refused(real: Real) -> None:
 
 
 def test_ctrl_c_ends_the_controller(real: Real) -> None:
-    real.submit("job", 8, 1)
+    comment = comment_of({"gpus": 8, "iterations": 1, "model": "resnet50"})
+    request = [
+        "sbatch",
+        "--hold",
+        "--ntasks=8",
+        "--gpus-per-task=1",
+        f"--comment={comment}",
+        "--output=/dev/null",
+    ]
+    real.commands.tell(*request, "--wrap=sleep 5")
     arguments = [sys.executable, "-m", "ringsched", "slurm", "run", "--interval", "0.2", "--iterations", "10"]
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        real.wait(lambda: bool(real.runs()), 60)
+        real.wait(lambda: real.jobs()[1].holding, 60)
     finally:
         process.send_signal(signal.SIGINT)
         said, complained = process.communicate(timeout=30)

@@ -11,9 +11,9 @@ from tests.slurm_double import SlurmDouble
 
 from ringsched.errors import AdapterError
 from ringsched.slurm import release
-from ringsched.slurm.commands import DryRun
 from ringsched.slurm.comment import parse_comment
 from ringsched.slurm.controller import Controller
+from ringsched.slurm.dry_run import DryRun
 from ringsched.slurm.network import Network
 from ringsched.slurm.note import parse_note
 from ringsched.slurm.owner import Owner
@@ -161,6 +161,18 @@ def test_one_bad_job_does_not_keep_others_from_running() -> None:
     assert snapshot.left[3] == "needs 9 GPUs, 4 can be used now"
     assert "is tried again later" in snapshot.left[4]
     assert snapshot.left[5] == "has 2 tasks, its comment says 1 GPUs; --ntasks is one a GPU"
+
+
+def test_a_bad_job_that_its_owner_released_does_not_end_the_controller() -> None:
+    slurm = SlurmDouble({"a": 4})
+    absurd = sleeping(2) | {"gradient_mb": 1e300, "iterations": 2**53, "estimate_s": 1e300}
+    slurm.add(absurd, tasks=2, priority=1, shape=[("a", 2)], length_s=30)
+    slurm.add(absurd, tasks=2)
+    slurm.add(sleeping(1), tasks=1)
+    slurm.pass_time(1)
+    run_all(slurm, controller_of(slurm))
+    assert states(slurm)[3] == "COMPLETED"
+    assert states(slurm)[2] == "PENDING"
 
 
 def test_silence_ends_a_cycle_and_the_next_looks_again() -> None:

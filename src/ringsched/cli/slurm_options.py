@@ -39,7 +39,7 @@ def with_planner(command: Command) -> Command:
     for option in (
         click.option("--iterations", metavar="N", type=int, help="End the search after N schedules."),
         click.option("--time-limit", metavar="S", type=float,
-                     help="End the search after S seconds.  [default: 0.5]"),
+                     help="End the search after S seconds.  [default: 0.3]"),
         click.option("--objective", metavar="NAME", default=OBJECTIVES[0], show_default=True,
                      help=f"What the search makes small: {', '.join(OBJECTIVES)}."),
         click.option("--policy", metavar="NAME", default="rolling", show_default=True,
@@ -87,6 +87,7 @@ def planner_of(policy: str, objective: str, time_limit: float | None, iterations
 
 def snapshot_now(commands: SlurmCommands, partition: str, network: Network) -> Snapshot:
     """Return the cluster as it is now."""
-    from ringsched.slurm.snapshot import read_slurm, snapshot_of
+    from ringsched.slurm.reading import read_slurm
+    from ringsched.slurm.snapshot import snapshot_of
 
     return snapshot_of(read_slurm(commands, partition, time.time()), network)

@@ -55,8 +55,9 @@ def run_command(
     Runs until it is stopped, and can be killed at any point and started again. Needs an operator's rights
     in Slurm, and root's to start other users' jobs on unequal numbers of GPUs.
     """
-    from ringsched.slurm.commands import Commands, DryRun
+    from ringsched.slurm.commands import Commands
     from ringsched.slurm.controller import Controller
+    from ringsched.slurm.dry_run import DryRun
     from ringsched.slurm.run import alone, run
 
     for option, value in (("--interval", interval), ("--start-timeout", start_timeout)):

@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -129,37 +129,6 @@ class SlurmCommands:
         if arguments[0] == "scancel" and "error:" in done.stderr:
             raise AdapterError(f"{shown(arguments)} failed: {_reason(done.stderr)}", refused=True)
         return done.stdout
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DryRun:
-    """Asks for real, but only prints what it would have told."""
-
-    real: Commands
-    show: Callable[[str], None]
-
-    def ask(self, *arguments: str, owner: Owner | None = None) -> str:
-        """Run a command that changes nothing."""
-        return self.real.ask(*arguments, owner=owner)
-
-    def tell(
-        self,
-        *arguments: str | InMemory,
-        owner: Owner | None = None,
-        text: str | None = None,  # noqa: ARG002
-        environment: Mapping[str, str] | None = None,  # noqa: ARG002
-    ) -> str:
-        """Print a command as one would type it, and as whom."""
-        who = "" if owner is None or owner.is_me else f"[as {owner.name}] "
-        words = [
-            shlex.quote(argument) if isinstance(argument, str) else f"{argument.option}<{argument.label}>"
-            for argument in arguments
-        ]
-        self.show(who + " ".join(words))
-        return NEW_JOB if arguments[0] == "sbatch" else ""
-
-
-NEW_JOB = "NEW"  # the id that a dry run gives to a job that would be new
 
 
 def shown(arguments: Sequence[str]) -> str:

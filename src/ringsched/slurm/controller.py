@@ -12,23 +12,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ringsched.errors import AdapterError
-from ringsched.model import PlannedJob
 from ringsched.slurm.commands import Commands
 from ringsched.slurm.layout import servers_in_ring_order
 from ringsched.slurm.network import Network
 from ringsched.slurm.planning import PlannedQueue, Planner
 from ringsched.slurm.queue import OurJob
+from ringsched.slurm.reading import Reading, read_slurm
 from ringsched.slurm.reconcile import superfluous
 from ringsched.slurm.release import leave_alone, release, take_back
-from ringsched.slurm.snapshot import Astray, Reading, Snapshot, read_slurm, snapshot_of
-
-_NOW_S = 1e-6  # what starts so soon starts now
-_LATE_S = (
-    2.0  # a job may be so late, or by a twentieth of what it was to take, before the queue is planned anew
-)
-_LATE_SHARE = 0.05
-
-Situation = tuple[frozenset[str], frozenset[str], tuple[object, ...]]
+from ringsched.slurm.situation import Situation, due, overdue_s, situation_of
+from ringsched.slurm.snapshot import Astray, Snapshot, snapshot_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +73,7 @@ class Controller:
         snapshot = snapshot_of(reading, self.network, self.start_timeout_s)
         for astray in snapshot.astray:
             self._take_back(astray, reading.now_s)
-        situation = _situation_of(snapshot)
+        situation = situation_of(snapshot)
         if situation == self._situation and reading.now_s < self._late_s:
             return Cycle(snapshot=snapshot, planned=None, released={})
         self._situation = None
@@ -91,11 +84,11 @@ class Controller:
         for name, error in planned.left.items():
             self._leave_alone(snapshot.queued[name], str(error), reading.now_s)
         released = self._release(snapshot, planned)
-        if len(released) == len(_due(planned, snapshot)) and not planned.left:
+        if len(released) == len(due(planned, snapshot)) and not planned.left:
             queued, occupied, servers = situation
             ids = {f"job-{job_id}" for job_id in released.values()}
             self._situation = (queued - set(released), occupied | ids, servers)
-        self._late_s = _late_s(planned, reading.now_s)
+        self._late_s = overdue_s(planned, reading.now_s)
         return Cycle(snapshot=snapshot, planned=planned, released=released)
 
     def _reconciled(self, reading: Reading) -> bool:
@@ -123,8 +116,8 @@ class Controller:
         order = [node.name for node in snapshot.reading.nodes]
         now_s = snapshot.reading.now_s
         released = {}
-        due = [(entry, servers_in_ring_order(entry)) for entry in _due(planned, snapshot)]
-        for entry, servers in sorted(due, key=lambda pair: len(set(pair[1].values())) > 1):
+        starting = [(entry, servers_in_ring_order(entry)) for entry in due(planned, snapshot)]
+        for entry, servers in sorted(starting, key=lambda pair: len(set(pair[1].values())) > 1):
             job = snapshot.queued[entry.name]
             try:
                 job_id = release(
@@ -153,27 +146,3 @@ class Controller:
         except AdapterError as error:
             if not error.refused:
                 raise
-
-
-def _due(planned: PlannedQueue, snapshot: Snapshot) -> list[PlannedJob]:
-    """Return the queued jobs that start now."""
-    entries = [entry for entry in planned.plan.jobs if entry.name in snapshot.queued]
-    return [entry for entry in entries if entry.start_s <= _NOW_S]
-
-
-def _situation_of(snapshot: Snapshot) -> Situation:
-    """Return all that a plan depends on, but for how far the running jobs are."""
-    jobs = snapshot.scenario.jobs
-    return (
-        frozenset(job.name for job in jobs if not job.is_running and job.submit_s == 0),
-        frozenset(job.name for job in jobs if job.is_running),
-        tuple((server.name, server.unavailable) for server in snapshot.scenario.cluster.servers),
-    )
-
-
-def _late_s(planned: PlannedQueue, now_s: float) -> float:
-    """Return when the plan's next completion is overdue: then it is worth planning anew."""
-    finishes = [entry.finish_s for entry in planned.plan.jobs if entry.start_s <= _NOW_S]
-    if not finishes:
-        return math.inf
-    return now_s + min(finishes) + max(_LATE_S, _LATE_SHARE * min(finishes))

@@ -7,8 +7,8 @@ The order makes every crash harmless, since a held job cannot run by itself:
     3. the old one is cancelled
     4. the new one is released
 
-A crash before 3 leaves the old job held: it stays, and the new one is cancelled. A crash after it leaves the
-new one held: it is the job now. `reconcile.py` tells them apart.
+A crash before 2 leaves the old job held and without mark: it stays, and the new one is cancelled. After 2 the
+new one is the job. `reconcile.py` tells them apart.
 """
 
 from __future__ import annotations

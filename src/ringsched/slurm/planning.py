@@ -10,10 +10,11 @@ from ringsched import api
 from ringsched.errors import Infeasible, InputError
 from ringsched.model import Cluster, Plan, Scenario, Server
 from ringsched.model.objective import MAKESPAN
+from ringsched.slurm.fixed import known_by_end
 from ringsched.slurm.snapshot import Snapshot
 
 ROLLING = "rolling"
-TIME_LIMIT_S = 0.5
+TIME_LIMIT_S = 0.3
 _FALLBACK = "longest-first"  # it always comes to an end
 _SMALL = Cluster(servers=(Server(name="s", gpus=1),), inter_server_gbps=1, intra_server_gbps=1, reduce_gbps=1)
 _PLACE = re.compile(r"jobs\[(\d+)\]")
@@ -45,7 +46,10 @@ class Planner:
         self._plan(empty)
 
     def plan(self, snapshot: Snapshot) -> PlannedQueue:
-        """Plan the queue around what runs; a job that no plan can hold is left out with the reason."""
+        """Plan the queue around what runs; a job that no plan can hold is left out with the reason.
+
+        One that runs all the same, since its owner released it, counts as if about to end.
+        """
         scenario = snapshot.scenario
         left: dict[str, InputError] = {}
         while True:
@@ -53,11 +57,15 @@ class Planner:
                 return PlannedQueue(scenario=scenario, plan=self._plan(scenario), left=left)
             except InputError as error:
                 place = _PLACE.match(error.place or "")
-                name = scenario.jobs[int(place[1])].name if place else None
-                if name is None or name not in snapshot.queued:
+                if place is None:
                     raise
-                left[name] = InputError(error.problem, field=error.field)
-                scenario = scenario.replace(jobs=tuple(job for job in scenario.jobs if job.name != name))
+                jobs, at = list(scenario.jobs), int(place[1])
+                bad = jobs.pop(at)
+                if bad.running_on is None:
+                    left[bad.name] = InputError(error.problem, field=error.field)
+                else:
+                    jobs.insert(at, known_by_end(bad.name, bad.running_on, 1.0))
+                scenario = scenario.replace(jobs=tuple(jobs))
 
     def _plan(self, scenario: Scenario) -> Plan:
         try:

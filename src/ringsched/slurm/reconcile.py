@@ -23,7 +23,10 @@ def superfluous(jobs: Sequence[SlurmJob]) -> list[tuple[SlurmJob, str]]:
         if origin is None or origin.user_id != job.user_id or origin.id == job.id:
             continue
         if job.held:
-            if reason := _why_not(job, origin):
+            if origin.held and parse_note(origin.note).replaced_by == job.id:
+                # Marked, so a cancellation of the old one may still be on its way: go on with the new one.
+                found.append((origin, f"job {job.id} takes its place"))
+            elif reason := _why_not(job, origin):
                 found.append((job, reason))
         elif origin.held and _was_released(job):
             # By whomever: then the old one must never be.

@@ -8,7 +8,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 
-from ringsched.errors import AdapterError, InputError
+from ringsched.errors import AdapterError, InputError, RingschedError
 from ringsched.slurm.controller import Controller, Cycle
 from ringsched.slurm.owner import owner_of
 
@@ -37,10 +37,11 @@ def run(
     while True:
         try:
             cycle = controller.cycle()
-        except AdapterError as error:
+        except RingschedError as error:
             if once:
                 raise
-            controller.say(f"Slurm: {error}; trying again in {wait_s:g} s")
+            who = "Slurm: " if isinstance(error, AdapterError) else ""
+            controller.say(f"{who}{error}; trying again in {wait_s:g} s")
             wait(wait_s)
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
             continue

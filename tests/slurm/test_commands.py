@@ -19,7 +19,11 @@ from ringsched.slurm.comment import comment_of
 from ringsched.slurm.processes import of_cluster
 from ringsched.slurm.run import alone
 
-pytestmark = [pytest.mark.slurm, pytest.mark.compiled]
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.compiled,
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+]
 SLEEPS = ("--gradient-mb", 0, "--minibatch", 1, "--forward-ms", 0, "--backward-ms", 1000)
 
 

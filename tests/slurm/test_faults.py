@@ -14,7 +14,11 @@ from tests.slurm.real import Real, assert_no_gpu_twice
 
 from ringsched.slurm.planning import Planner
 
-pytestmark = [pytest.mark.slurm, pytest.mark.compiled]
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.compiled,
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+]
 
 
 def _control(real: Real, policy: str) -> None:

@@ -18,6 +18,7 @@ from ringsched.slurm.owner import Owner, owner_of
 pytestmark = [
     pytest.mark.slurm,
     pytest.mark.compiled,
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
     pytest.mark.skipif(os.geteuid() != 0, reason="TWO USERS NOT TESTED: only root can make users"),
 ]
 

@@ -71,7 +71,7 @@ class Ringsched(click.Group):
 @click.group(
     cls=Ringsched,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 fine, 1 the answer is no (invalid, infeasible, Slurm fails), 2 wrong input.",
+    epilog="Exit codes: 0 fine, 1 the answer is no (invalid, infeasible), 2 wrong input.",
 )
 @click.version_option(__version__, prog_name="ringsched")
 def ringsched() -> None:

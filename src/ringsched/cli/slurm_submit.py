@@ -11,6 +11,7 @@ import click
 
 from ringsched.cli.figures import seconds
 from ringsched.cli.slurm_options import commands_of, network_of, partition_of, snapshot_now, with_cluster
+from ringsched.errors import InputError
 
 
 @click.command("submit", context_settings={"allow_interspersed_args": False})
@@ -52,7 +53,13 @@ def submit_command(
     commands, speeds = commands_of(command_timeout), network_of(network)
     name = partition_of(commands, partition)
     stated = {key: value for key, value in fields.items() if value is not None}
-    job_id = submit(commands, stated, script, arguments, partition=name, options=options)
+    try:
+        job_id = submit(commands, stated, script, arguments, partition=name, options=options)
+    except InputError as error:
+        if error.place != "comment" or error.field is None:
+            raise
+        option = error.field.removesuffix("_s").replace("_", "-")
+        raise InputError(error.problem, field=f"--{option}") from None
     if not as_json:
         click.echo(f"submitted job {job_id}")
     prediction: Prediction | str = ""

@@ -1,4 +1,4 @@
-"""Tests against a real slurmctld. Home is a folder of the test's own."""
+"""Tests against a real slurmctld."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ GPUS = (4, 4, 8, 8)
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is saved for jobs does not go to the home of whoever runs the tests."""
+    """What is saved for jobs, and what they print, goes to folders of the test."""
+    monkeypatch.chdir(tmp_path)
     home = tmp_path / "home"
     home.mkdir()
     found, mine = owner.pwd.getpwuid, owner.os.geteuid()

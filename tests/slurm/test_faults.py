@@ -147,6 +147,23 @@ def test_a_node_goes_down_and_comes_back(real: Real, controllers: Controllers) -
     assert next(job.restarts for job in real.jobs().values() if job.id == int(lost.job_id)) == 1
 
 
+def test_a_heterogeneous_job_loses_a_node(real: Real, controllers: Controllers) -> None:
+    """Slurm requeues it in the same shape; only a new job can have another one."""
+    first = real.submit("job", 11, 3)
+    process = controllers.start(real)
+    real.wait(lambda: len(real.runs()) == 1)
+    lost = real.runs()[0]
+    assert lost.servers == {"n1": 4, "n2": 4, "n3": 3}
+    real.local.stop_daemon("n1", signal.SIGKILL)
+    real.commands.tell("scontrol", "update", "nodename=n1", "state=down", "reason=lost")
+    process.join(90)
+    assert process.exitcode == 0
+    runs = real.runs()
+    assert [run.name for run in runs] == ["job", "job"]
+    assert runs[1].servers == {"n2": 4, "n3": 7}
+    assert len({str(first), runs[0].job_id, runs[1].job_id}) == 3
+
+
 def test_a_job_that_fails_and_one_that_is_cancelled(real: Real, controllers: Controllers) -> None:
     real.submit("fails", 24, 1, code=3)
     endless = real.submit("endless", 8, 1000, seconds=2)

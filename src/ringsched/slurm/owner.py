@@ -26,11 +26,16 @@ class Owner:
         """Whether we act as this user already."""
         return self.uid == os.geteuid()
 
+    @property
+    def is_reachable(self) -> bool:
+        """Whether we can act as this user."""
+        return self.is_me or os.geteuid() == 0
+
     def rights(self) -> dict[str, Any]:
         """Return what makes a subprocess act as this user, and no more."""
         if self.is_me:
             return {"umask": self.umask}
-        if os.geteuid() != 0:
+        if not self.is_reachable:
             raise AdapterError(f"only root can act as user {self.name!r}", refused=True)
         groups = os.getgrouplist(self.name, self.gid)
         return {"user": self.uid, "group": self.gid, "extra_groups": groups, "umask": self.umask}

@@ -39,8 +39,9 @@ def release(
     """
     job, parts = ours.slurm, components(servers, order)
     note = note_text(Note(servers=dict(servers), released_s=int(now_s), finish_s=round(finish_s)), job.note)
-    if ours.wish.saved is not None:
-        write_ring(commands, owner_of(job.user_id, job.group_id), ours.wish.saved, servers)
+    owner = owner_of(job.user_id, job.group_id)
+    if ours.wish.saved is not None and owner.is_reachable:
+        write_ring(commands, owner, ours.wish.saved, servers)
     if dict(job.wanted) == dict(servers) and job.is_heterogeneous:
         job_id = str(job.id)  # it has this very shape already
         shape: list[str] = []
@@ -53,7 +54,7 @@ def release(
             f"TasksPerNode={part.gpus_each}",
         ]
     else:
-        job_id = resubmit(commands, ours, owner_of(job.user_id, job.group_id), parts, order)
+        job_id = resubmit(commands, ours, owner, parts, order)
         shape = []
     commands.tell("scontrol", "update", f"jobid={job_id}", *shape, f"AdminComment={note}")
     commands.tell("scontrol", "release", job_id)

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from ringsched.errors import AdapterError, InputError, RingschedError
 from ringsched.slurm.controller import Controller, Cycle
@@ -59,19 +60,33 @@ def alone(partition: str) -> Iterator[None]:
     cluster = os.environ.get("SLURM_CONF", "")
     mark = hashlib.sha256(f"{cluster}\0{partition}".encode()).hexdigest()[:16]
     path = owner_of(os.geteuid()).home / ".ringsched" / f"controller-{mark}.lock"
-    try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise AdapterError(
-            f"another controller runs for partition {partition!r} ({path} is locked)", refused=True
-        ) from None
+    handle = _locked(path)
+    if handle is None:
+        said = f"another controller runs for partition {partition!r} ({path} is locked)"
+        raise AdapterError(said, refused=True)
     try:
         yield
     finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _locked(path: Path) -> int | None:
+    """Return an open file with our lock on it; None if another process has one."""
+    while True:
+        try:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever had it may have removed the file meanwhile: then this lock locks nobody out.
+            if path.exists() and os.fstat(handle).st_ino == path.stat().st_ino:
+                return handle
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        except OSError:  # it vanished between two looks
+            pass
         os.close(handle)

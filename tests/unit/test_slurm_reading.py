@@ -234,3 +234,28 @@ def test_a_snapshot_with_everything() -> None:
         6: "is a job array; submit single jobs",
         7: "was released by someone else: Slurm decides",
     }
+
+
+def test_a_job_in_components_of_which_one_has_not_started_yet() -> None:
+    slurm = SlurmDouble({"a": 4, "b": 2})
+    note = note_text(Note(servers={"a": 4, "b": 2}), "")
+    six = FIELDS | {"gpus": 6}
+    slurm.add(six, tasks=4, het_job_id=1, admin_comment=note, start_time=5, **RUNNING)
+    slurm.jobs[1]["gres_detail"] = ["gpu:4(IDX:0-3)"]
+    slurm.add(six, tasks=2, het_job_id=1, het_job_offset=1, priority=1, admin_comment=note)
+    snapshot = snapshot_of(read_slurm(slurm, "gpu", slurm.now_s), Network())
+    (job,) = snapshot.scenario.jobs
+    assert dict(job.running_on or {}) == {"a": (0, 1, 2, 3), "b": (0, 1)}
+
+
+def test_gpus_that_a_job_does_not_name_are_not_given_away() -> None:
+    """As without `File=` in gres.conf: the node says how many are used, nobody says which."""
+    slurm = SlurmDouble({"a": 4})
+    slurm.add("", tasks=2, **RUNNING | {"gres_detail": ["gpu:2(IDX:0-1)"], "end_time": 9})
+    printed = {
+        "squeue": json.loads(slurm.ask("squeue")), "sinfo": json.loads(slurm.ask("sinfo", "--json")),
+        "scontrol": "",
+    }  # fmt: skip
+    printed["squeue"]["jobs"][0]["gres_detail"] = ["gpu:2(CNT:2)"]
+    snapshot = snapshot_of(read_slurm(Printed(**printed), "gpu", slurm.now_s), Network())
+    assert [job.gpus for job in snapshot.scenario.jobs] == [2]

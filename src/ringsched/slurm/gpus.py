@@ -29,7 +29,7 @@ class Gpus:
         for node, held in here.items():
             self._take(node, held)
         if here:
-            self._held[job_id] = here
+            self._held[job_id] = self._held.get(job_id, {}) | here
         return bool(here)
 
     def close(self, job_id: int) -> None:

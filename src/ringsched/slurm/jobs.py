@@ -7,9 +7,11 @@ too, which in Slurm's own text would read like a field.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ringsched.errors import AdapterError
 from ringsched.slurm.commands import Commands
 from ringsched.slurm.gres import gpu_indices
 from ringsched.slurm.hostlist import expand
@@ -125,8 +127,9 @@ def _placement(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, ...
         details = record.get("gres_detail") or []
         # A job without GPUs has no details; then there is nothing to tell.
         for node, detail in zip(expand(string(record, "nodes")), details, strict=False):
-            if indices := gpu_indices(detail):
-                held[node] = tuple(sorted((*held.get(node, ()), *indices)))
+            with suppress(AdapterError):  # then the node still says how many of its GPUs are given away
+                if indices := gpu_indices(detail):
+                    held[node] = tuple(sorted((*held.get(node, ()), *indices)))
     return held
 
 

@@ -9,9 +9,8 @@ from ringsched.slurm.planning import PlannedQueue
 from ringsched.slurm.snapshot import Snapshot
 
 _NOW_S = 1e-6  # what starts so soon starts now
-_LATE_S = (
-    2.0  # a job may be so late, or by a twentieth of what it was to take, before the queue is planned anew
-)
+# A job may be so late, or by such a share of what it was to take, before the queue is planned anew.
+_LATE_S = 2.0
 _LATE_SHARE = 0.05
 
 Situation = tuple[frozenset[str], frozenset[str], tuple[object, ...]]

@@ -63,6 +63,10 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
     gpus = Gpus(reading.nodes, reading.racks)
     running = [job for job in sorted_jobs.running if gpus.hold(job.slurm.id, job.slurm.placement)]
     others = [job for job in sorted_jobs.others if gpus.hold(job.id, job.placement)]
+    for job in running:  # of a job in components some may not have started yet, a moment after the others
+        missing = {name: count for name, count in job.note.servers.items() if name not in job.slurm.placement}
+        if not gpus.why_no_room(missing):
+            gpus.claim(job.slurm.id, missing)
     for other in others:
         if never_ends(other, reading.now_s):
             gpus.close(other.id)

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.effort import AS_PYTHON
 
+from ringsched.slurm.local import missing_programs
+
 # CI sees the same examples every time; `HYPOTHESIS_PROFILE=search` looks for new ones.
 settings.register_profile(
     "stable",
@@ -19,10 +21,22 @@ settings.register_profile("search", settings.get_profile("stable"), derandomize=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 
+NO_SLURM = missing_programs()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if NO_SLURM and item.get_closest_marker("slurm"):
+            item.add_marker(pytest.mark.skip(reason=f"NO SLURM HERE: {', '.join(NO_SLURM)} missing"))
         if AS_PYTHON and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="too much work for kernels as plain Python"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was not tried is said aloud."""
+    if NO_SLURM:
+        said = f"NOT TESTED: Slurm ({', '.join(NO_SLURM)} missing; apt-get install slurm-wlm munge)"
+        terminalreporter.section(said, sep="!", red=True, bold=True)
 
 
 @pytest.fixture(autouse=True, scope="session")

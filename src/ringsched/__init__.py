@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from ringsched._version import __version__
 from ringsched.api import ORDERS, list_policies, lower_bounds, plan, replay
-from ringsched.errors import Infeasible, InputError, PolicyError, RingschedError, TooLarge, UnknownName
+from ringsched.errors import (
+    AdapterError,
+    Infeasible,
+    InputError,
+    PolicyError,
+    RingschedError,
+    TooLarge,
+    UnknownName,
+)
 from ringsched.io.catalogue import CATALOGUE
 from ringsched.io.plan_file import load_plan, plan_to_json, save_plan
 from ringsched.io.scenario_file import load_scenario, scenario_from_dict
@@ -141,6 +149,7 @@ __all__ = [
     "CATALOGUE",
     "OBJECTIVES",
     "ORDERS",
+    "AdapterError",
     "AddServers",
     "Answer",
     "Blame",

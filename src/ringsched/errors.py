@@ -93,6 +93,19 @@ class PolicyError(RingschedError):
     """A policy answered with a placement that is not possible."""
 
 
+class AdapterError(RingschedError):
+    """A system that ringsched drives, such as Slurm, refused, failed or did not answer.
+
+    `refused` tells a clear no from silence: after a timeout nobody knows whether it was done.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+
+
 class Infeasible(RingschedError):
     """No plan within the limits that were set; carries the lower bound in seconds."""
 

@@ -2,7 +2,9 @@
 
 A fenced block with the language `console` holds commands after `$ ` and what they print; `python` blocks
 run one after another; a block whose info string has `file=NAME` is written to that file. All blocks of a
-document run in one fresh folder beside a copy of examples/. `UPDATE_DOCS=1` rewrites the outputs in place.
+document run in one fresh folder beside a copy of examples/; what a line `$ export NAME=VALUE` says holds from
+there on. A document that starts a local Slurm needs one installed. `UPDATE_DOCS=1` rewrites the outputs in
+place.
 """
 
 from __future__ import annotations
@@ -12,26 +14,57 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ringsched.slurm.local import LocalCluster, missing_programs
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NOT_HERE = ("make ", "pip ", "git ", "cd ")  # what sets the machine up; CI itself is their test
+NOT_HERE = ("make ", "pip ", "git ", "cd ", "apt-get ")  # what sets the machine up; CI itself is their test
+
+
+EXPORT = re.compile(r"\$ export (\w+)=(.*)")
+
+
+@contextmanager
+def slurm_folder() -> Iterator[Path]:
+    """A folder with a short name, for sockets; neither a cluster in it nor what it saved for jobs stays."""
+    saved = Path.home() / ".ringsched" / "slurm"
+    before = set(saved.iterdir()) if saved.is_dir() else set()
+    folder = Path(tempfile.mkdtemp(prefix="ringsched-"))
+    try:
+        yield folder
+    finally:
+        cluster = LocalCluster(folder / "slurm-local")
+        if cluster.config.exists():
+            cluster.stop()
+        shutil.rmtree(folder)
+        for each in set(saved.iterdir()) - before if saved.is_dir() else ():
+            shutil.rmtree(each)
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_document(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    namespace: dict[str, Any] = {}
     text = document.read_text(encoding="utf-8")
-    renewed = BLOCK.sub(lambda match: _executed(match, namespace), text)
+    starts_slurm = "$ ringsched slurm local" in text
+    if starts_slurm and (missing := missing_programs()):
+        pytest.skip(f"NO SLURM HERE: {', '.join(missing)} missing")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    for variable in ("SLURM_CONF", "RINGSCHED_NETWORK"):  # set back afterwards, whatever the document exports
+        monkeypatch.setenv(variable, "")
+    with slurm_folder() if starts_slurm else nullcontext(tmp_path) as folder:
+        shutil.copytree(ROOT / "examples", folder / "examples")
+        monkeypatch.chdir(folder)
+        namespace: dict[str, Any] = {}
+        renewed = BLOCK.sub(lambda match: _executed(match, namespace), text)
     if os.environ.get("UPDATE_DOCS"):
         document.write_text(renewed, encoding="utf-8")
     assert renewed == text
@@ -63,6 +96,11 @@ def _shown(commands: list[str]) -> list[str]:
             timeout=120,
         )
         status = done.returncode
+        if exported := EXPORT.fullmatch(command):
+            value = subprocess.run(
+                ["bash", "-c", f"printf %s {exported[2]}"], stdout=subprocess.PIPE, check=True
+            )
+            os.environ[exported[1]] = value.stdout.decode()
         lines = [line.rstrip() for line in done.stdout.splitlines()]
         shown.append("\n".join([command, *lines, ""]))
     return shown

@@ -14,6 +14,7 @@ from ringsched.cli.main import ringsched as group
 from ringsched.io import plan_file
 from ringsched.io.catalogue import CATALOGUE
 from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
+from ringsched.slurm.comment import JOB_FIELDS, OWN_FIELDS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -62,6 +63,24 @@ def test_commands_and_options(name: str) -> None:
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert all(f"`{option}" in section for option in parameter.opts)
+
+
+SLURM = group.get_command(CONTEXT, "slurm")
+assert isinstance(SLURM, click.Group)
+
+
+@pytest.mark.parametrize("name", SLURM.commands)
+def test_slurm_commands_and_options(name: str) -> None:
+    section = page("slurm.md").split(f"### `ringsched slurm {name}")[1].split("\n### ")[0]
+    shared = page("slurm.md").split("### Options of several commands")[1].split("\n### ")[0]
+    for parameter in SLURM.commands[name].params:
+        if isinstance(parameter, click.Option):
+            assert all(f"`{option}" in section + shared for option in parameter.opts)
+
+
+@pytest.mark.parametrize("field", [*JOB_FIELDS, *OWN_FIELDS])
+def test_slurm_comment_fields(field: str) -> None:
+    assert f"`{field}`" in page("slurm.md")
 
 
 @pytest.mark.parametrize("name", ringsched.__all__)

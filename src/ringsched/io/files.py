@@ -86,7 +86,7 @@ def written_beside(path: Path) -> Iterator[Path]:
     temporary: Path | None = None
     try:
         target = _target(path)
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask()
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.")
         os.close(handle)
         temporary = Path(name)
@@ -120,7 +120,8 @@ def _target(path: Path) -> Path:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
 
 
-def _umask() -> int:
+def umask() -> int:
+    """Return which permissions new files do not get; there is no way to ask but to set it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -1,0 +1,109 @@
+"""The status of a Slurm cluster as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+
+from ringsched.cli.tables import placed, show
+from ringsched.model import Placement
+from ringsched.slurm.status import JobStatus, ServerStatus, Status
+from ringsched.words.figures import counted, figure, seconds
+
+
+def print_status(status: Status) -> None:
+    """Print servers, running jobs, shared links, the queue, and what is left alone."""
+    gpus = sum(server.gpus for server in status.servers)
+    held = sum(server.held for server in status.servers)
+    unavailable = sum(server.unavailable for server in status.servers)
+    parts: list[str | Table] = [
+        f"partition {status.partition}: {counted(len(status.servers), 'server')}, {counted(gpus, 'GPU')}: "
+        f"{held} held, {gpus - held - unavailable} free, {unavailable} unavailable"
+    ]
+    parts += [_server_line(server) for server in status.servers if server.unavailable]
+    running = [job for job in status.jobs if job.phase in ("running", "starting")]
+    queued = [job for job in status.jobs if job.phase == "queued"]
+    left = [job for job in status.jobs if job.phase == "left"]
+    if running:
+        parts += ["", _running_table(running)]
+    parts += [
+        f"uplink of {link.name}: {link.jobs} jobs, each {figure(link.factor)} times slower on it"
+        for link in status.shared_links
+    ]
+    if queued:
+        parts += ["", _queue_table(queued)]
+        parts.append(f"all done in {seconds(status.makespan_s)}, as planned now by {status.policy}")
+    if left:
+        parts += ["", _left_table(left)]
+    if not status.jobs:
+        parts.append("no jobs")
+    show(parts)
+
+
+def _server_line(server: ServerStatus) -> str:
+    reason = f" ({server.reason})" if server.reason else ""
+    return f"{server.name}: {server.state}{reason}, {counted(server.unavailable, 'GPU')} unavailable"
+
+
+def _running_table(jobs: Sequence[JobStatus]) -> Table:
+    table = _table("running", "user", right=("done", "ends in s", "predicted", "slower"), last="servers:GPUs")
+    for job in jobs:
+        table.add_row(
+            _name(job),
+            job.user,
+            "starting" if job.done is None else f"{100 * job.done:.0f} %",
+            _figure(job.finish_s),
+            _figure(job.predicted_finish_s),
+            "" if job.slowdown is None else f"{job.slowdown:.2f}",
+            _servers(job.servers),
+        )
+    return table
+
+
+def _queue_table(jobs: Sequence[JobStatus]) -> Table:
+    table = _table(
+        "queued", "user", right=("GPUs", "starts in s", "ends in s"), last="servers:number of GPUs"
+    )
+    for job in jobs:
+        times = (_figure(job.start_s), _figure(job.finish_s))
+        table.add_row(_name(job), job.user, str(job.gpus), *times, _servers(job.servers))
+    return table
+
+
+def _left_table(jobs: Sequence[JobStatus]) -> Table:
+    table = _table("left held", "user", right=(), last="reason")
+    for job in jobs:
+        table.add_row(_name(job), job.user, _printable(job.reason))
+    return table
+
+
+def _table(first: str, second: str, *, right: Sequence[str], last: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    table.add_column(second, no_wrap=True)
+    for column in right:
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column(last, overflow="fold")
+    return table
+
+
+def _name(job: JobStatus) -> str:
+    was = "" if job.origin is None else f" (was {job.origin})"
+    return f"{job.id}{was} {_printable(job.name)}"
+
+
+def _printable(text: str) -> str:
+    """Return a user's text without what could steer a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else figure(round(value, 1))
+
+
+def _servers(servers: Mapping[str, Sequence[int] | int]) -> str:
+    return " ".join(
+        f"{name}:{held}" if isinstance(held, int) else placed(Placement({name: held}))
+        for name, held in servers.items()
+    )

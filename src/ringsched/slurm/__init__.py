@@ -1,0 +1,1 @@
+"""Slurm: the plan carried out on a real cluster."""

@@ -1,0 +1,164 @@
+"""Slurm's own commands: argument lists only, never a shell, and always a timeout."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ringsched.errors import AdapterError
+from ringsched.slurm.owner import Owner
+
+TIMEOUT_S = 30.0
+# What a command sees of our environment; the rest, such as SBATCH_ variables, would change what it does.
+_KEPT = ("PATH", "SLURM_CONF", "LANG", "LC_ALL", "TZ")
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """An argument that names an unnamed file in memory: nobody else sees it, and it vanishes by itself."""
+
+    option: str  # what stands before the path, such as `--export-file=`
+    content: bytes
+    label: str  # what a dry run shows
+
+
+class Commands(Protocol):
+    """How Slurm is asked and told; beside a clock, all that the controller has of the world."""
+
+    def ask(self, *arguments: str, owner: Owner | None = None) -> str:
+        """Return what a command prints that changes nothing, run as `owner` if given."""
+
+    def tell(
+        self,
+        *arguments: str | InMemory,
+        owner: Owner | None = None,
+        text: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
+        """Run a command that changes something, as `owner` if given.
+
+        `text` is its standard input; `environment` is its environment instead of a few variables of ours.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmCommands:
+    """Runs the commands for real.
+
+    Parameters
+    ----------
+    timeout_s
+        After which a command is killed: without slurmctld they wait for minutes.
+    config
+        The slurm.conf of the cluster that is meant, instead of what SLURM_CONF says.
+    """
+
+    timeout_s: float = TIMEOUT_S
+    config: Path | None = None
+
+    def ask(self, *arguments: str, owner: Owner | None = None) -> str:
+        """Run a command that changes nothing."""
+        return self._run(arguments, owner)
+
+    def tell(
+        self,
+        *arguments: str | InMemory,
+        owner: Owner | None = None,
+        text: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
+        """Run a command that changes something."""
+        with contextlib.ExitStack() as stack:
+            handles: list[int] = []
+            filled = [_filled(argument, stack, handles) for argument in arguments]
+            return self._run(filled, owner, text, handles, environment)
+
+    def _environment(self, given: Mapping[str, str] | None) -> dict[str, str]:
+        kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
+        if self.config is not None:
+            kept["SLURM_CONF"] = str(self.config)
+        if given is None:
+            return kept
+        # Whatever a user's environment says, it is this cluster.
+        return dict(given) | {key: value for key, value in kept.items() if key == "SLURM_CONF"}
+
+    def _run(
+        self,
+        arguments: Sequence[str],
+        owner: Owner | None = None,
+        text: str | None = None,
+        handles: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
+        program = shutil.which(arguments[0])
+        if program is None:
+            raise AdapterError(f"there is no command {arguments[0]!r} here; is Slurm installed?")
+        try:
+            done: subprocess.CompletedProcess[str] = subprocess.run(
+                [program, *arguments[1:]],
+                input=text,
+                stdin=subprocess.DEVNULL if text is None else None,
+                capture_output=True,
+                encoding="utf-8",
+                errors="surrogateescape",  # scripts are any bytes
+                env=self._environment(environment),
+                cwd="/",
+                timeout=self.timeout_s,
+                check=False,
+                pass_fds=handles,
+                start_new_session=True,  # Ctrl-C is for us; a command in the middle of something ends it
+                **({} if owner is None else owner.rights()),
+            )
+        except subprocess.TimeoutExpired:
+            said = f"{shown(arguments)} did not answer within {self.timeout_s:g} s"
+            raise AdapterError(f"{said}; is slurmctld up?") from None
+        except (OSError, ValueError, subprocess.SubprocessError) as error:  # ValueError: a null byte
+            raise AdapterError(f"{shown(arguments)} cannot be run: {error}", refused=True) from None
+        if done.returncode != 0:
+            raise AdapterError(
+                f"{shown(arguments)} failed: {_reason(done.stderr)}", refused=_is_refusal(done.stderr)
+            )
+        # `scancel` ends with 0 whatever happened; what it complains about is what counts.
+        if arguments[0] == "scancel" and "error:" in done.stderr:
+            raise AdapterError(f"{shown(arguments)} failed: {_reason(done.stderr)}", refused=True)
+        return done.stdout
+
+
+def shown(arguments: Sequence[str]) -> str:
+    """Return a command for a message: what it is about, not all of what it carries.
+
+    Examples
+    --------
+    >>> shown(["scontrol", "update", "jobid=3", "AdminComment={...}"])
+    'scontrol update jobid=3'
+    """
+    return " ".join(shlex.quote(argument) for argument in arguments[:3])
+
+
+def _reason(stderr: str) -> str:
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    return lines[0].strip().encode("utf-8", "replace").decode() if lines else "it does not say why"
+
+
+def _is_refusal(stderr: str) -> bool:
+    """Whether slurmctld itself said no, so that nothing was done; else it may have been."""
+    unknown = ("Unable to contact", "timed out", "Timed out", "Zero Bytes", "connection refused")
+    return not any(word.lower() in stderr.lower() for word in unknown)
+
+
+def _filled(argument: str | InMemory, stack: contextlib.ExitStack, handles: list[int]) -> str:
+    if isinstance(argument, str):
+        return argument
+    handle = os.memfd_create(argument.label)
+    stack.callback(os.close, handle)
+    handles.append(handle)
+    with open(handle, "wb", closefd=False) as file:
+        file.write(argument.content)
+    return f"{argument.option}/proc/self/fd/{handle}"

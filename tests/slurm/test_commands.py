@@ -1,0 +1,222 @@
+"""The commands, as people type them, against a real slurmctld."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.helpers import run
+from tests.slurm.real import Real, real_cluster
+
+import ringsched
+from ringsched.slurm.comment import comment_of
+from ringsched.slurm.processes import of_cluster
+from ringsched.slurm.run import alone
+
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.compiled,
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+]
+SLEEPS = ("--gradient-mb", 0, "--minibatch", 1, "--forward-ms", 0, "--backward-ms", 1000)
+
+
+@pytest.fixture
+def real_on_racks() -> object:
+    with real_cluster((4, 4, 8, 8), racks=2) as cluster:
+        yield cluster
+
+
+def submit(real: Real, name: str, *options: object) -> str:
+    result = run("slurm", "submit", *SLEEPS, *options, real.folder / "job.sh", real.folder, name, 1)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_cluster(real_on_racks: Real, tmp_path: Path) -> None:
+    """Switches become racks, a drained node is unavailable, what runs is running."""
+    real = real_on_racks
+    real.commands.tell("scontrol", "update", "nodename=n2", "state=drain", "reason=broken fan")
+    wrap = ["sbatch", "--ntasks=3", "--gpus-per-task=1", "--output=/dev/null", "--wrap=sleep 60"]
+    real.commands.tell(*wrap, "--nodelist=n4", "--time=10")
+    real.commands.tell(*wrap, "--nodelist=n3", "--nodes=1")  # nobody knows when it ends
+    real.wait(lambda: all(job.placement for job in real.jobs().values()))
+    output = tmp_path / "scenario.toml"
+    result = run("slurm", "cluster", "-o", output)
+    assert result.exit_code == 0, result.stderr
+    scenario = ringsched.load_scenario(output)
+    servers = {server.name: server for server in scenario.cluster.servers}
+    assert [(server.gpus, server.rack) for server in servers.values()] == [
+        (4, "r0"), (4, "r0"), (8, "r1"), (8, "r1")
+    ]  # fmt: skip
+    assert [server.capacity for server in servers.values()] == [4, 0, 5, 8]
+    (other,) = scenario.jobs
+    assert dict(other.running_on or {}) == {"n4": (0, 1, 2)}
+    assert 500 < other.compute_s <= 600
+    assert ringsched.plan(scenario, "longest-first").makespan_s == pytest.approx(other.compute_s, abs=1)
+
+
+def test_submit_run_and_status(real: Real) -> None:
+    said = submit(real, "whole", "--gpus", 24, "--iterations", 1)
+    assert said == "submitted job 1\npredicted: starts in 0 s, ends in 1 s, on n1:4 n2:4 n3:8 n4:8\n"
+    said = submit(real, "half", "--gpus", 8, "--iterations", 2, "--json")
+    assert json.loads(said)["servers"] in ({"n3": 8}, {"n4": 8})
+    bad = 'JobState=RUNNING\n{"ringsched": {"gpus": 1, "iterations": 1, "modell": "resnet50"}}'
+    real.commands.tell(
+        "sbatch", "--hold", "--ntasks=1", "--gpus-per-task=1", "--wrap=true", f"--comment={bad}",
+        "--job-name=$(touch /tmp/no) UserId=root(0)",
+    )  # fmt: skip
+    status = json.loads(run("slurm", "status", "--json").stdout)
+    assert [(job["id"], job["phase"]) for job in status["jobs"]] == [
+        (1, "queued"),
+        (2, "queued"),
+        (3, "left"),
+    ]
+    assert "comment" in status["jobs"][2]["reason"]
+    table = run("slurm", "status").stdout
+    assert "left held" in table
+    assert "$(touch /tmp/no) UserId=root(0)" in table
+
+    dry = run("slurm", "run", "--dry-run", "--policy", "first-fit")
+    assert dry.exit_code == 0, dry.stderr
+    assert "sbatch --parsable --hold" in dry.stdout
+    assert "scancel --verbose 1" in dry.stdout
+    assert "scontrol release NEW" in dry.stdout
+    assert [job.state for job in real.jobs().values()] == ["PENDING"] * 3
+
+    done = run("slurm", "run", "--until-idle", "--interval", 0.1, "--iterations", 500)
+    assert done.exit_code == 0, done.stderr
+    assert "release 1 as 4: n1:4 n2:4 n3:8 n4:8\n" in done.stdout
+    assert sorted(each.name for each in real.runs()) == ["half", "whole"]
+    assert real.jobs()[3].held
+
+
+def test_status_of_running_jobs(real: Real) -> None:
+    """Two jobs over the same links: each sees the other."""
+    for name in ("a", "b"):
+        fields = ("--gradient-mb", 400, "--minibatch", 1, "--forward-ms", 0, "--backward-ms", 100)
+        script = ("--gpus", 12, "--iterations", 1000, real.folder / "job.sh", real.folder, name, 30)
+        assert run("slurm", "submit", "--no-prediction", *fields, *script).stdout.startswith("submitted job ")
+    run("slurm", "run", "--once", "--policy", "first-fit")
+    real.wait(lambda: len(real.runs()) == 2)
+    time.sleep(2)
+    status = json.loads(run("slurm", "status", "--json").stdout)
+    assert [job["phase"] for job in status["jobs"]] == ["running", "running"]
+    for job in status["jobs"]:
+        assert job["slowdown"] > 1.3
+        assert 0 < job["done"] < 0.1
+        assert job["predicted_finish_s"] == pytest.approx(job["finish_s"], rel=0.1)
+    assert {link["name"] for link in status["shared_links"]} == {"n3"}
+
+
+def test_plain_sbatch_works_as_well(real: Real) -> None:
+    """Its script without arguments can even be split unequally; it has the login environment then."""
+    script = real.folder / "plain.sh"
+    script.write_text(f"#!/bin/bash\n#SBATCH --nodes=1\necho plain >> {real.folder}/said\n")
+    comment = '{"ringsched": {"gpus": 24, "iterations": 1, "model": "resnet50"}}'
+    request = ["sbatch", "--hold", "--ntasks=24", "--gpus-per-task=1", f"--comment={comment}", "--chdir=/tmp"]
+    real.commands.tell(*request, "--output=/dev/null", str(script))
+    status = json.loads(run("slurm", "status", "--json").stdout)
+    assert status["jobs"][0]["reason"] == "asks for a number of nodes; leave it to the plan"
+    script.write_text(script.read_text().replace("#SBATCH --nodes=1\n", "#SBATCH --mem=100\n"))
+    real.commands.tell(*request, "--output=/dev/null", str(script))
+    real.run(real.controller())
+    assert (real.folder / "said").read_text() == "plain\n"
+
+
+def test_exit_codes(real: Real, tmp_path: Path) -> None:
+    missing = run("slurm", "status", "--partition", "none")
+    assert (missing.exit_code, missing.stderr) == (
+        1, "ringsched: partition 'none' has no nodes with GPUs\n"
+    )  # fmt: skip
+    for options in (("--policy", "shortest"), ("--interval", 0), ("--network", tmp_path / "none.toml")):
+        assert run("slurm", "run", "--once", *options).exit_code == 2
+    real.local.stop_daemon("slurmctld")
+    silent = run("slurm", "run", "--once", "--command-timeout", 2)
+    assert silent.exit_code == 1
+    assert "sinfo" in silent.stderr
+
+
+def test_a_second_controller_is_refused(real: Real) -> None:
+    with alone("gpu"):
+        second = run("slurm", "run", "--once")
+    assert second.exit_code == 1
+    assert "another controller runs for partition 'gpu'" in second.stderr
+    assert run("slurm", "run", "--once").exit_code == 0
+
+
+def test_ctrl_c_ends_the_controller(real: Real) -> None:
+    comment = comment_of({"gpus": 8, "iterations": 1, "model": "resnet50"})
+    request = [
+        "sbatch",
+        "--hold",
+        "--ntasks=8",
+        "--gpus-per-task=1",
+        f"--comment={comment}",
+        "--output=/dev/null",
+    ]
+    real.commands.tell(*request, "--wrap=sleep 5")
+    arguments = [sys.executable, "-m", "ringsched", "slurm", "run", "--interval", "0.2", "--iterations", "10"]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        real.wait(lambda: real.jobs()[1].holding, 60)
+    finally:
+        process.send_signal(signal.SIGINT)
+        said, complained = process.communicate(timeout=30)
+    assert (process.returncode, complained) == (130, "ringsched: interrupted\n")
+    assert said in ("release 1: n3:8\n", "release 1: n4:8\n")
+
+
+def test_local_from_nothing_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(f"/tmp/ringsched-local-{os.getpid()}")
+    monkeypatch.chdir(tmp_path)
+    try:
+        result = run("slurm", "local", "--nodes", 2, "--gpus", "2,3", "--folder", folder)
+        assert result.exit_code == 0, result.stderr
+        assert f"export SLURM_CONF={folder}/etc/slurm.conf" in result.stdout
+        again = run("slurm", "local", "--folder", folder)
+        assert again.exit_code == 2
+        assert "exists already" in again.stderr
+    finally:
+        stopped = run("slurm", "local", "--stop", "--folder", folder)
+    assert stopped.exit_code == 0
+    assert not folder.exists()
+    assert of_cluster(folder / "etc" / "slurm.conf") == []
+    other = tmp_path / "precious"
+    other.mkdir()
+    assert run("slurm", "local", "--stop", "--folder", other).exit_code == 2
+    assert other.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all of these tests as one already")
+def test_an_ordinary_user_can_have_a_local_cluster() -> None:
+    from ringsched.slurm.local import LocalCluster
+    from ringsched.slurm.owner import owner_of
+
+    nobody = owner_of(65534)
+    base = Path(f"/tmp/ringsched-nobody-{os.getpid()}")
+    base.mkdir()
+    os.chown(base, nobody.uid, nobody.gid)
+    try:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                os.setgroups([])
+                os.setgid(nobody.gid)
+                os.setuid(nobody.uid)
+                with LocalCluster(base / "slurm") as local:
+                    local.start([2, 2])
+                    code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert of_cluster(base / "slurm" / "etc" / "slurm.conf") == []
+    finally:
+        base.rmdir()

@@ -1,0 +1,261 @@
+"""Reading Slurm, whatever its version and its users write."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.effort import examples
+from tests.slurm_double import SlurmDouble
+
+from ringsched.errors import AdapterError, InputError
+from ringsched.slurm.comment import comment_of, is_ours, parse_comment
+from ringsched.slurm.gres import gpu_count, gpu_indices
+from ringsched.slurm.hostlist import expand
+from ringsched.slurm.jobs import read_jobs
+from ringsched.slurm.layout import components, rankfile_text
+from ringsched.slurm.network import Network, load_network
+from ringsched.slurm.nodes import read_nodes
+from ringsched.slurm.note import Note, note_text, parse_note
+from ringsched.slurm.queue import sort_jobs
+from ringsched.slurm.reading import read_slurm
+from ringsched.slurm.reconcile import superfluous
+from ringsched.slurm.snapshot import snapshot_of
+
+FIELDS: dict[str, Any] = {"gpus": 2, "iterations": 10, "model": "resnet50"}
+
+
+@pytest.mark.parametrize("text", ["n[1-", "n[a-b]", "n[1-2]]x[", "n[,]"])
+def test_lists_of_nodes_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(AdapterError):
+        expand(text)
+
+
+def test_gpus_of_several_types() -> None:
+    assert gpu_count("gpu:a100:4(S:0-1),gpu:v100:2,shard:8") == 6
+    assert gpu_indices("gpu:a100:2(IDX:0,3),gpu:v100:1(IDX:5)") == (0, 3, 5)
+    with pytest.raises(AdapterError):
+        gpu_indices("gpu:2(CNT:2)")
+
+
+class Printed:
+    """Commands that print what they are told to."""
+
+    def __init__(self, **printed: object) -> None:
+        self._printed = printed
+
+    def ask(self, *arguments: str, **_: object) -> str:
+        return json.dumps(self._printed[arguments[0]])
+
+    def tell(self, *_: object, **__: object) -> str:
+        raise AssertionError
+
+
+def test_json_of_newer_versions() -> None:
+    """Since 23.02 numbers are tables and states lists."""
+
+    def number(value: int) -> dict[str, object]:
+        return {"set": True, "infinite": False, "number": value}
+
+    job = {
+        "job_id": 7, "het_job_id": number(0), "job_state": ["RUNNING"], "priority": number(5), "user_id": 3,
+        "tasks": number(2), "start_time": number(100), "end_time": {"infinite": True, "set": True},
+        "nodes": "n[1-2]", "gres_detail": ["gpu:1(IDX:3)", "gpu:1(IDX:0)"], "comment": "",
+    }  # fmt: skip
+    node = {
+        "name": "n1",
+        "gres": "gpu:4",
+        "gres_used": "gpu:1",
+        "state": ["MIXED", "DRAIN"],
+        "partitions": ["gpu"],
+    }
+    commands = Printed(squeue={"jobs": [job], "errors": []}, sinfo={"nodes": [node], "errors": []})
+    (read,) = read_jobs(commands)
+    assert (read.id, read.holding, read.tasks, read.start_s, read.end_s) == (7, True, 2, 100, 0)
+    assert read.placement == {"n1": (3,), "n2": (0,)}
+    (found,) = read_nodes(commands, "gpu")
+    assert (found.usable, found.state, found.used) == (False, "MIXED+DRAIN", 1)
+
+
+@pytest.mark.parametrize(
+    "printed", [{}, {"jobs": None}, {"jobs": [3]}, {"jobs": [], "errors": ["broken"]}, []]
+)
+def test_json_that_is_not_what_it_should_be(printed: object) -> None:
+    with pytest.raises(AdapterError):
+        read_jobs(Printed(squeue=printed))
+
+
+@pytest.mark.parametrize(
+    ("comment", "problem"),
+    [
+        ("ringsched", "comment is not valid JSON"),
+        ('["ringsched"]', 'comment must be {"ringsched": {...}}'),
+        ('{"ringsched": 3}', 'comment must be {"ringsched": {...}}'),
+        ('{"ringsched": {"gpus": 1, "gpus": 2}}', "stands twice"),
+        (comment_of(FIELDS | {"name": "x"}), "unknown key 'name'"),
+        (comment_of(FIELDS | {"running_on": {}}), "unknown key 'running_on'"),
+        (comment_of(FIELDS | {"model": "resnet"}), "did you mean"),
+        (comment_of(FIELDS | {"saved": "../../etc/passwd"}), "saved must be 16 hexadecimal digits"),
+        (comment_of(FIELDS | {"saved": "0123456789abcdef\n"}), "saved must be 16 hexadecimal digits"),
+        (comment_of(FIELDS | {"origin": "7"}), "origin must be an integer"),
+        ('{"ringsched": {"gpus": 1e999}}', "gpus"),
+        ('{"ringsched": {"gpus": NaN}}', "gpus"),
+        ("[" * 3000 + "ringsched", "comment is not valid JSON"),
+    ],
+)
+def test_comments_that_are_not_valid(comment: str, problem: str) -> None:
+    assert is_ours(comment)
+    with pytest.raises(InputError) as caught:
+        parse_comment(comment, 7)
+    assert problem in str(caught.value) or "is missing" in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@examples(200)
+@given(st.text() | st.recursive(st.none() | st.floats() | st.text(), lambda inner: st.lists(inner)).map(str))
+def test_any_comment_leaves_a_job_held_or_planned(text: str) -> None:
+    slurm = SlurmDouble({"a": 4})
+    slurm.add(f"ringsched{text}", tasks=1)
+    slurm.add(json.dumps({"ringsched": {"gpus": text}}), tasks=1)
+    found = sort_jobs(read_jobs(slurm), "gpu", slurm.now_s)
+    assert set(found.left) == {1, 2}
+
+
+def test_a_comment_too_long_for_slurm() -> None:
+    with pytest.raises(InputError, match="Slurm takes 1024"):
+        comment_of(FIELDS | {"model": "x" * 1024})
+
+
+@pytest.mark.parametrize(
+    "text", ['{"ringsched": {"servers": {"a": "x"}, "released_s": true}}', "[]", '{"a": 1}']
+)
+def test_notes_that_someone_else_wrote(text: str) -> None:
+    assert parse_note(text) == Note()
+    assert parse_note(note_text(Note(released_s=3), text)).released_s == 3
+
+
+def test_an_equal_split_in_another_order_is_one_component() -> None:
+    assert len(components({"c": 2, "a": 2}, "abc")) == 1
+    parts = components({"c": 2, "a": 2, "b": 1}, "abc")  # within one request Slurm would put a before c
+    assert [part.servers for part in parts] == [("c",), ("a",), ("b",)]
+    assert rankfile_text({"b": 1, "a": 2}) == "rank 0=b slot=0\nrank 1=a slot=0\nrank 2=a slot=1\n"
+
+
+def test_more_components_than_slurm_takes() -> None:
+    order = [f"n{at}" for at in range(300)]
+    parts = components({name: 1 + at % 2 for at, name in enumerate(order)}, order)
+    assert [(len(part.servers), part.gpus_each) for part in parts] == [(150, 1), (150, 2)]
+
+
+def test_the_network_file(tmp_path: Any) -> None:
+    path = tmp_path / "network.toml"
+    path.write_text(
+        '[cluster]\nrack_uplink_gbps = 40\n[cluster.racks."r 1"]\nuplink_gbps = 80\n[time]\nslot_s = 5\n'
+    )
+    network = load_network(path)
+    assert (network.racks, network.time.model) == ({"r 1": 80.0}, "continuous")
+    for wrong in (
+        "[cluster]\nracks = 3",
+        "[cluster]\ninter_server_gbps = 0",
+        "[link]",
+        "[cluster.servers.a]",
+    ):
+        path.write_text(wrong)
+        with pytest.raises(InputError, match="network"):
+            load_network(path)
+
+
+def pair(old: dict[str, Any], new: dict[str, Any], *, mark: bool = False) -> list[int]:
+    """What is cancelled of a job and one that names it as its origin."""
+    slurm = SlurmDouble({"a": 4})
+    slurm.add(FIELDS, tasks=2, **old)
+    slurm.add(FIELDS | {"origin": 1}, tasks=2, **new)
+    if mark:
+        slurm.jobs[1]["admin_comment"] = note_text(Note(replaced_by=2), "")
+    return [job.id for job, _ in superfluous(read_jobs(slurm))]
+
+
+HELD: dict[str, Any] = {}
+CANCELLED = {"job_state": "CANCELLED", "end_time": 5}
+RUNNING = {"job_state": "RUNNING", "priority": 1, "nodes": "a", "gres_detail": ["gpu:2(IDX:0-1)"]}
+ENDED = {"job_state": "COMPLETED", "nodes": "a"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mark", "cancelled"),
+    [
+        (HELD, HELD, False, [2]),  # before the mark: the old one stays
+        (HELD, HELD, True, [1]),  # after it: its cancellation may be on its way
+        (CANCELLED, HELD, True, []),  # the new one is the job now
+        (CANCELLED, HELD, False, [2]),  # its owner cancelled it
+        (RUNNING, HELD, False, [2]),  # its owner released it
+        (HELD, RUNNING, False, [1]),
+        (HELD, ENDED, True, [1]),
+        (HELD, CANCELLED, True, []),  # the new one was given up
+        (CANCELLED, RUNNING, True, []),
+        (HELD, HELD | {"user_id": 9}, True, []),  # other people's jobs are no pair
+        (HELD, RUNNING | {"user_id": 9}, False, []),
+    ],
+)
+def test_of_a_pair_exactly_one_stays(
+    old: dict[str, Any], new: dict[str, Any], mark: bool, cancelled: list[int]
+) -> None:
+    assert pair(old, new, mark=mark) == cancelled
+
+
+def test_a_snapshot_with_everything() -> None:
+    """A drained node, a job of someone else, one that ends unseen, one released, one held by an operator."""
+    slurm = SlurmDouble({"a": 4, "b": 4, "c": 2})
+    slurm.states["c"] = ("idle", ["DRAIN"])
+    now = int(slurm.now_s)
+    slurm.add("", tasks=2, **RUNNING | {"end_time": now + 50})
+    slurm.add(
+        FIELDS, tasks=2, priority=1, admin_comment=note_text(Note(servers={"b": 2}, released_s=now), "")
+    )
+    slurm.add(FIELDS, tasks=2, state_reason="JobHeldAdmin")
+    slurm.add(FIELDS, tasks=2, eligible_time=now + 30)
+    slurm.add(FIELDS, tasks=2, dependency="afterok:9(unfulfilled)")
+    slurm.add(FIELDS, tasks=2, array_job_id=6)
+    slurm.add(FIELDS, tasks=2, priority=1)
+    snapshot = snapshot_of(read_slurm(slurm, "gpu", slurm.now_s), Network())
+    assert [server.capacity for server in snapshot.scenario.cluster.servers] == [4, 4, 0]
+    jobs = {job.name: job for job in snapshot.scenario.jobs}
+    assert dict(jobs["job-1"].running_on or {}) == {"a": (0, 1)}
+    assert jobs["job-1"].compute_s == 50
+    assert dict(jobs["job-2"].running_on or {}) == {"b": (0, 1)}
+    assert jobs["job-4"].submit_s == 30
+    assert list(snapshot.queued) == ["job-4"]
+    assert snapshot.left == {
+        3: "is held by an operator",
+        5: "waits for afterok:9(unfulfilled)",
+        6: "is a job array; submit single jobs",
+        7: "was released by someone else: Slurm decides",
+    }
+
+
+def test_a_job_in_components_of_which_one_has_not_started_yet() -> None:
+    slurm = SlurmDouble({"a": 4, "b": 2})
+    note = note_text(Note(servers={"a": 4, "b": 2}), "")
+    six = FIELDS | {"gpus": 6}
+    slurm.add(six, tasks=4, het_job_id=1, admin_comment=note, start_time=5, **RUNNING)
+    slurm.jobs[1]["gres_detail"] = ["gpu:4(IDX:0-3)"]
+    slurm.add(six, tasks=2, het_job_id=1, het_job_offset=1, priority=1, admin_comment=note)
+    snapshot = snapshot_of(read_slurm(slurm, "gpu", slurm.now_s), Network())
+    (job,) = snapshot.scenario.jobs
+    assert dict(job.running_on or {}) == {"a": (0, 1, 2, 3), "b": (0, 1)}
+
+
+def test_gpus_that_a_job_does_not_name_are_not_given_away() -> None:
+    """As without `File=` in gres.conf: the node says how many are used, nobody says which."""
+    slurm = SlurmDouble({"a": 4})
+    slurm.add("", tasks=2, **RUNNING | {"gres_detail": ["gpu:2(IDX:0-1)"], "end_time": 9})
+    printed = {
+        "squeue": json.loads(slurm.ask("squeue")), "sinfo": json.loads(slurm.ask("sinfo", "--json")),
+        "scontrol": "",
+    }  # fmt: skip
+    printed["squeue"]["jobs"][0]["gres_detail"] = ["gpu:2(CNT:2)"]
+    snapshot = snapshot_of(read_slurm(Printed(**printed), "gpu", slurm.now_s), Network())
+    assert [job.gpus for job in snapshot.scenario.jobs] == [2]

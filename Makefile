@@ -18,8 +18,11 @@ demo: $(VENV)/.ringsched ## plan an example by every policy, compare, write and 
 	$(BIN)/ringsched verify examples/first.toml demo/plan.json
 
 test: $(VENV)/.dev ## run the tests
-	@$(BIN)/ringsched plan examples/first.toml > /dev/null # compiles the kernels once, before many need them
-	@$(BIN)/ringsched plan examples/delay.toml --policy exact > /dev/null
+	@# The kernels are compiled once, before many need them; those that do not build on each other at the same time.
+	@$(BIN)/ringsched plan examples/delay.toml --iterations 10 > /dev/null
+	@$(BIN)/ringsched plan examples/delay.toml --policy exact > /dev/null & exact=$$!; \
+		$(BIN)/ringsched simulate examples/delay.toml > /dev/null && \
+		$(BIN)/ringsched simulate examples/delay.toml --policy sjf-bco > /dev/null && wait $$exact
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 check: format lint types layers test ## what CI runs: format, lint, strict types, import layers, tests

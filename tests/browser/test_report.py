@@ -224,7 +224,10 @@ def test_find_and_switches(opened: Opener) -> None:
 
 
 def test_empty_plan_and_one_job(opened: Opener) -> None:
-    assert "empty" in opened(empty(), ringsched.plan(empty())).page.locator("#gantt").inner_text()
+    nothing = ringsched.plan(empty())
+    assert "empty" in opened(empty(), nothing).page.locator("#gantt").inner_text()
+    compared = opened(empty(), {"one": nothing, "other": nothing}).page.locator("#summary .note")
+    assert compared.inner_text() == "lower bound 0 s"  # and no reason
     one = scenario(cluster(1), job("only"))
     assert opened(one, ringsched.plan(one)).page.locator(JOBS).count() == 1
 

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import measure, online, planner, report
+from benchmarks import insight, measure, online, planner, report
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -36,6 +36,8 @@ FIGURES = {
     "planning": online.planning,
     "million": online.million,
     "simpy": online.simpy,
+    "explain": insight.explain,
+    "whatif": insight.whatif,
     "report": report.report,
 }
 GOALS = {
@@ -55,6 +57,8 @@ GOALS = {
     "planning": "shown",
     "million": "under 2048 MiB; a job of a million at most twice the cost of one of 10,000",
     "simpy": "the same results, at least 30 times faster",
+    "explain": "shown",
+    "whatif": "variants under 1 s",
     "report": "160 jobs under 3 MB, 2,000 jobs open in under 2 s",
 }
 

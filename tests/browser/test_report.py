@@ -131,6 +131,42 @@ def test_paper_is_white_and_has_all_plans(opened: Opener, tmp_path: Path) -> Non
     assert not visit.page.locator(".controls").is_visible()
 
 
+def three_plans() -> tuple[ringsched.Scenario, dict[str, ringsched.Plan]]:
+    """Tables as wide as they get: long names, large numbers, twelve culprits."""
+    problem = ringsched.generate_uniform(seed=2, servers=12, gpus_per_server=8, jobs=60, racks=3)
+    policies = ("random", "list-scheduling", "longest-first")
+    return problem, {f"tonight by {policy}": ringsched.plan(problem, policy) for policy in policies}
+
+
+CUT = "[...document.querySelectorAll('.scrolls')].map((each) => each.scrollWidth - each.clientWidth)"
+
+
+@pytest.mark.parametrize("width", [1000, 1170, 1280])
+def test_tables_are_seen_whole(opened: Opener, width: int) -> None:
+    visit = opened(*three_plans(), width=width)
+    assert set(visit.page.evaluate(CUT)) == {0}
+    # Nor does a table scroll within the page.
+    lower = "document.querySelector('#blame .canvas')"
+    assert visit.page.evaluate(f"{lower}.scrollHeight - {lower}.clientHeight") == 0
+
+
+def test_tables_are_whole_on_paper(opened: Opener) -> None:
+    visit = opened(*three_plans(), width=800)
+    assert max(visit.page.evaluate(CUT)) > 0  # the screen can be scrolled
+    visit.page.evaluate(f"window.addEventListener('beforeprint', () => {{ window.cut = {CUT}; }})")
+    visit.page.pdf(format="A4")
+    assert set(visit.page.evaluate("window.cut")) == {0}
+
+
+def test_hatching_is_one_path_a_size(opened: Opener) -> None:
+    """A path each made a printed report of 2,000 jobs larger than half a gigabyte."""
+    problem, plans = three_plans()
+    visit = opened(problem, plans["tonight by random"])
+    sizes = {job.gpus for job in problem.jobs}
+    assert 0 < visit.page.locator("svg.gantt .slowed path").count() <= len(sizes)
+    assert len(visit.page.pdf()) < 1_000_000
+
+
 def test_names_are_text_and_nothing_else(opened: Opener) -> None:
     problem = hostile()
     plans = {SCRIPT: ringsched.plan(problem, "list-scheduling"), "x" * 999: ringsched.plan(problem, "random")}
@@ -188,7 +224,10 @@ def test_find_and_switches(opened: Opener) -> None:
 
 
 def test_empty_plan_and_one_job(opened: Opener) -> None:
-    assert "empty" in opened(empty(), ringsched.plan(empty())).page.locator("#gantt").inner_text()
+    nothing = ringsched.plan(empty())
+    assert "empty" in opened(empty(), nothing).page.locator("#gantt").inner_text()
+    compared = opened(empty(), {"one": nothing, "other": nothing}).page.locator("#summary .note")
+    assert compared.inner_text() == "lower bound 0 s"  # and no reason
     one = scenario(cluster(1), job("only"))
     assert opened(one, ringsched.plan(one)).page.locator(JOBS).count() == 1
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.cli.helpers import FULL, edited, run, sentence, write_json
 
+import ringsched
+
 FIRST = "examples/first.toml"
 
 
@@ -39,6 +41,8 @@ def test_one_job_in_words(plan_file: Path) -> None:
     assert "none: it crosses no link" in said
     said = run("explain", FIRST, plan_file, "--job", "gpt2-finetune").stdout
     assert "without bert-pretrain it would end no sooner" in said
+    said = run("explain", FIRST, plan_file, "--job", "bert-pretrain").stdout
+    assert "+ spreading        0 s   0.0 %  none: no place is faster" in said
 
 
 def test_json_adds_up(plan_file: Path) -> None:
@@ -87,3 +91,27 @@ def test_wrong_input_is_refused_in_one_sentence(plan_file: Path, tmp_path: Path)
     assert "late.json: job 'bert-pretrain' does not do what the plan says" in said
     slow = write_json(tmp_path, edited({("time", "slot_s"): 0.001}), "slow.json")
     assert "slow.json: jobs[0] 'first': an iteration" in sentence(run("explain", slow, plan_file))
+
+
+def test_one_job_and_none_are_told_as_such(tmp_path: Path) -> None:
+    for jobs, said in (
+        ([], "0 jobs, policy longest-first: there is nothing to explain"),
+        ([FULL["jobs"][0]], "1 job, policy longest-first: it runs for "),
+    ):
+        scenario_file = write_json(tmp_path, edited({("jobs",): jobs}))
+        plan_file = tmp_path / "plan.json"
+        assert run("plan", scenario_file, "--policy", "longest-first", "-o", plan_file).exit_code == 0
+        assert run("explain", scenario_file, plan_file).stdout.startswith(said)
+
+
+def test_a_name_stands_in_the_line_of_its_figures(tmp_path: Path) -> None:
+    """Where the culprit's name takes two lines, the victim's stood in the second, figures in the first."""
+    scenario = ringsched.load_scenario(FIRST)
+    jobs = tuple(job.replace(name=job.name.replace("gpt2", "g" * 60)) for job in scenario.jobs)
+    scenario_file, plan_file = tmp_path / "scenario.json", tmp_path / "plan.json"
+    ringsched.save_scenario(scenario.replace(jobs=jobs), scenario_file)
+    assert run("plan", scenario_file, "--policy", "first-fit", "-o", plan_file).exit_code == 0
+    lines = run("explain", scenario_file, plan_file).stdout.splitlines()
+    row = next(line for line in lines if line.startswith("vgg-sweep-1"))
+    assert row.split()[:4] == ["vgg-sweep-1", "0", "4200", "2145.1"]
+    assert row.split()[-1].startswith("ggg")

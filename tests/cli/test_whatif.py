@@ -163,7 +163,9 @@ def test_wrong_plans_are_refused_in_one_sentence(plan_file: Path, tmp_path: Path
         )
         plan = json.loads(plan_file.read_text(encoding="utf-8")) | {"policy": "mine"}
         other = write_json(tmp_path, plan, "mine.json")
-        assert "mine.json: the plan was made by 'mine'" in sentence(run("whatif", FIRST, other, *question))
+        assert "--policy must be given, such as longest-first: the plan was made by 'mine'" in sentence(
+            run("whatif", FIRST, other, *question)
+        )
         plan["jobs"][3]["start_s"] += 60
         late = write_json(tmp_path, plan | {"policy": "first-fit"}, "late.json")
         assert "late.json: job 'vgg-sweep-2' does not do" in sentence(run("whatif", FIRST, late, *question))
@@ -173,3 +175,27 @@ def test_two_jobs_are_one_too_many(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("name,gpus,iterations,model\na,2,100,resnet50\nb,2,100,resnet50\n", encoding="utf-8")
     assert "jobs.csv: must hold one job, not 2" in sentence(run("whatif", FIRST, "--add-job", path))
+
+
+def test_a_plan_by_a_policy_that_cannot_plan_anew_asks_for_one_that_can(tmp_path: Path) -> None:
+    path = tmp_path / "simulated.json"
+    assert run("simulate", FIRST, "-o", path).exit_code == 0
+    said = sentence(run("whatif", FIRST, path, "--link-factor", 2))
+    assert said == (
+        "ringsched: --policy must be given, such as longest-first: the plan was made by 'fifo', "
+        "which cannot plan anew"
+    )
+    result = run("whatif", FIRST, path, "--link-factor", 2, "--policy", "longest-first")
+    assert "as it is, planned anew" in result.stdout
+
+
+@pytest.mark.parametrize("question", [("--link-factor", "2"), ("--add-job", JOB)])
+@pytest.mark.parametrize("field", ["makespan_s", "mean_completion_s"])
+def test_nothing_is_compared_with_totals_that_are_not_true(
+    plan_file: Path, tmp_path: Path, field: str, question: tuple[str, str]
+) -> None:
+    plan = json.loads(plan_file.read_text(encoding="utf-8")) | {field: 1e300}
+    said = sentence(run("whatif", FIRST, write_json(tmp_path, plan, "wrong.json"), *question))
+    assert said.endswith(
+        f"wrong.json: plan: {field} is not that of the plan's jobs; `ringsched verify` says more"
+    )

@@ -207,6 +207,8 @@ def test_an_unknown_job_is_guessed(by_hand: Ledger) -> None:
     [
         ({"finish_s": 30}, "does not do what the plan says"),
         ({"start_s": 10}, "does not do what the plan says"),
+        ({"start_s": 1.5}, "does not do what the plan says"),  # within the first slot
+        ({"start_s": -1.0}, "does not do what the plan says"),
         ({"gpus": Placement({"s1": [2], "s0": [7]})}, "cannot be used"),
         ({"name": "z"}, "jobs are not those of the scenario"),
     ],

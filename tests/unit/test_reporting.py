@@ -296,3 +296,37 @@ def test_pictures_of_nothing(tmp_path: Path) -> None:
     assert ringsched.draw_pictures(empty(), ringsched.plan(empty()), tmp_path) == ["completions.svg"]
     with pytest.raises(InputError, match="format must be 'svg' or 'png'"):
         ringsched.draw_pictures(empty(), ringsched.plan(empty()), tmp_path, "gif")
+
+
+def test_lines_between_rows_do_not_hide_jobs() -> None:
+    """White lines of a fixed width left nothing to be seen of 2,000 GPUs."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    from ringsched.reporting.pictures import gantt
+
+    problem = ringsched.generate_uniform(seed=0, servers=250, gpus_per_server=8, jobs=400, sizes={8: 1})
+    data = drawn(problem)
+    canvas = FigureCanvasAgg(gantt.draw(data, data["plans"][0]))
+    canvas.draw()
+    colours = np.asarray(canvas.buffer_rgba())[..., :3].astype(int)
+    coloured = float((np.ptp(colours, axis=-1) > 40).mean())
+    used = ringsched.metrics_of(problem, ringsched.plan(problem, "list-scheduling")).gpu_utilisation
+    assert coloured > 0.6 * used
+
+
+def test_axes_and_legends_of_pictures_say_jobs() -> None:
+    from ringsched.reporting.pictures import curves, links
+
+    one = scenario(cluster(1), job("only"))
+    figure = curves.draw(drawn(one))
+    figure.canvas.draw()
+    assert all(float(at).is_integer() for at in figure.axes[0].get_yticks())
+    data = drawn(contended())
+    assert links.draw(data, data["plans"][0]).legends[0].get_title().get_text() == "jobs on the link"
+
+
+def test_nobody_is_praised_for_busy_gpus() -> None:
+    """A plan whose jobs slow each other keeps the GPUs busier, and is worse."""
+    figures = {each["name"]: each for each in drawn(contended())["plans"][0]["summary"]["figures"]}
+    assert figures["GPU utilisation"]["better"] is None
+    assert figures["makespan"]["better"] == "low"

@@ -58,7 +58,7 @@ def _running(ledger: Ledger, account: JobAccount) -> list[str | Table]:
     table.add_column(overflow="fold")
     for name, part_s, why in (
         ("best case", account.best_case_s, _best_case(ledger, account)),
-        ("+ spreading", account.spreading_s, _spreading(account)),
+        ("+ spreading", account.spreading_s, _spreading(ledger, account)),
         ("+ contention", account.contention_s, _contention(account)),
         ("+ rounding", account.rounding_s, slots),
     ):
@@ -69,14 +69,23 @@ def _running(ledger: Ledger, account: JobAccount) -> list[str | Table]:
 
 
 def _best_case(ledger: Ledger, account: JobAccount) -> str:
-    running = any(job.is_running and job.name == account.name for job in ledger.scenario.jobs)
-    return "what is left, alone on its GPUs" if running else "alone on the best GPUs there are"
+    if _runs_already(ledger, account):
+        return "what is left, alone on its GPUs"
+    return "alone on the best GPUs there are"
 
 
-def _spreading(account: JobAccount) -> str:
+def _spreading(ledger: Ledger, account: JobAccount) -> str:
+    if account.spreading_s:
+        if account.num_servers == 1:
+            return "one server, but not the fastest way"
+        return f"its ring spans {counted(account.num_servers, 'server')}"
     if account.num_servers == 1:
-        return "none: all in one server" if not account.spreading_s else "one server, but not the fastest way"
-    return f"its ring spans {counted(account.num_servers, 'server')}"
+        return "none: all in one server"
+    return "none: it stays where it is" if _runs_already(ledger, account) else "none: no place is faster"
+
+
+def _runs_already(ledger: Ledger, account: JobAccount) -> bool:
+    return any(job.is_running and job.name == account.name for job in ledger.scenario.jobs)
 
 
 def _contention(account: JobAccount) -> str:

@@ -48,6 +48,10 @@ def _headline(ledger: Ledger) -> str:
     lost = sum(account.duration_s - account.best_case_s for account in ledger.jobs)
     running = math.fsum(account.duration_s for account in ledger.jobs)
     jobs = f"{counted(len(ledger.jobs), 'job')}, policy {ledger.plan.policy}"
+    if not ledger.jobs:
+        return f"{jobs}: there is nothing to explain"
+    if len(ledger.jobs) == 1:
+        return f"{jobs}: it runs for {seconds(running)}, {shown(lost)} s more than in its best case"
     return f"{jobs}: they run for {seconds(running)} in all, {shown(lost)} s more than in their best cases"
 
 
@@ -83,7 +87,7 @@ def _jobs(ledger: Ledger) -> list[str | Table]:
 
 def _links(ledger: Ledger) -> list[str | Table]:
     worst = sorted((link for link in ledger.links if link.contention_s), key=lambda link: -link.contention_s)
-    end_s = ledger.plan.makespan_s
+    end_s = max(account.finish_s for account in ledger.jobs)
     table = figures_table("link", "Gbit/s", "jobs", "at\nonce", "shared\ns", "lost\ns")
     table.add_column(f"jobs on it from\n0 to {seconds(end_s)}", no_wrap=True)
     for link in worst[:MOST_LINKS]:

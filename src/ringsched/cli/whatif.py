@@ -119,7 +119,7 @@ def _variants(scenario: Scenario, changes: list[Change], as_json: bool, given: d
 def _located(error: InputError, scenario_file: Path, plan_file: Path | None) -> InputError:
     """Return the error with the option or file it is about; what was added or changed stands in no file."""
     about_scenario = (error.place or "").startswith("jobs[")
-    about_plan = (error.place or error.field or "job ").startswith("job ") and plan_file is not None
+    about_plan = (error.place or error.field or "job ").startswith(("job ", "plan")) and plan_file is not None
     if error.file or about_scenario or about_plan:
         return located(error, scenario_file, plan_file or scenario_file)
     if error.field is not None and error.place is None:

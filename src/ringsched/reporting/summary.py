@@ -13,7 +13,7 @@ from ringsched.words.quality import quality
 from ringsched.words.reasons import reason
 
 MOST_VIOLATIONS = 20  # shown; the rest is counted
-LOW, HIGH = "low", "high"  # which values are better
+LOW = "low"  # such values are better
 
 
 def summary_data(plan: Plan, verdict: Verdict, metrics: Metrics | None) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _figures(plan: Plan, metrics: Metrics | None) -> list[dict[str, Any]]:
     ]
     if metrics is not None:
         shares = {
-            "GPU utilisation": (metrics.gpu_utilisation, HIGH),
+            "GPU utilisation": (metrics.gpu_utilisation, None),  # jobs that are slowed hold GPUs too
             "lost to contention": (metrics.contention_loss, LOW),
             "lost to spreading": (metrics.spreading_loss, LOW),
         }

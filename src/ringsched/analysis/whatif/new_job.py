@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ringsched.analysis.planned_run import planned_run
+from ringsched.analysis.planned_run import check_totals, planned_run
 from ringsched.analysis.whatif.choices import alone, choices
 from ringsched.analysis.whatif.follow import follow, if_nobody_waits
 from ringsched.analysis.whatif.options import Answer, Option, option_of
@@ -68,7 +68,9 @@ def whatif_job(
     )
     problem = _with(scenario, job)
     present = planning.plan(scenario) if plan is None else plan
-    run = planned_run(problem_of(scenario), present)
+    before = problem_of(scenario)
+    run = planned_run(before, present)
+    check_totals(before, run, present)
     options = list(_options(problem, run))
     try:
         anew = planning.plan(problem.scenario)

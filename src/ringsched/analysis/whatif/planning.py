@@ -58,7 +58,8 @@ def planning_of(
 def _known(policy: str) -> str:
     names = [known.name for known in POLICIES]
     if policy not in names:
-        raise InputError(f"the plan was made by {policy!r}, which cannot plan anew; name a policy that can")
+        made = f"the plan was made by {policy!r}, which cannot plan anew"
+        raise InputError(f"must be given, such as {DEFAULT_POLICY}: {made}", field="policy")
     return policy
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringsched.analysis.planned_run import planned_run
+from ringsched.analysis.planned_run import check_totals, planned_run
 from ringsched.analysis.whatif.changes import Change
 from ringsched.analysis.whatif.planning import Planning, planning_of
 from ringsched.engine.problem import problem_of
@@ -98,7 +98,8 @@ def whatif(
         iterations=iterations,
     )
     if plan is not None:
-        planned_run(problem_of(scenario), plan)
+        problem = problem_of(scenario)
+        check_totals(problem, planned_run(problem, plan), plan)
     variants = [(change.label(scenario), _applied(change, scenario)) for change in changes]
     present = planning.plan(scenario) if plan is None else plan
     anew = None if plan is None else _plan(planning, scenario)

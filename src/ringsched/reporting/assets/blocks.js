@@ -27,6 +27,7 @@ export function hatches(picture, sizes) {
 export function drawJobs(plot, data, rows, scale, wanted) {
   const { gantt, jobs } = data;
   const [blocks, slowed, names] = [svg("g"), svg("g", { class: "slowed" }), svg("g", { class: "names" })];
+  const hatched = new Map();
   const shapes = gantt.job.map((job, at) => {
     const size = jobs.size[job];
     const [x, right] = [scale.at(gantt.start[at]), scale.at(gantt.finish[at])];
@@ -37,11 +38,12 @@ export function drawJobs(plot, data, rows, scale, wanted) {
     shape.style.fill = `var(--size-${size})`;
     blocks.append(shape);
     if (outside || faded) return shape;
-    if (gantt.slow[at].length) slowed.append(hatchOf(data, at, rows, scale));
+    hatched.set(size, (hatched.get(size) || "") + slowedPath(gantt, at, rows, scale));
     const name = nameOf(data, at, rows, Math.max(x, scale.first), Math.min(right, scale.last));
     if (name) names.append(name);
     return shape;
   });
+  for (const [size, d] of hatched) if (d) slowed.append(hatchOf(size, d));
   const fineness = rows.height < 1.5 ? "very fine" : rows.height < 3 ? "fine" : "";
   for (const group of [blocks, slowed]) group.setAttribute("class", `${group.getAttribute("class") || ""} ${fineness}`);
   plot.append(blocks, slowed, names);
@@ -54,15 +56,20 @@ function pathOf(runs, rows, x, right) {
   return d;
 }
 
-/** Return the hatching of the stretches in which others slow a job. */
-function hatchOf({ gantt, jobs }, at, rows, scale) {
+/** Return the blocks of the stretches in which others slow a job. */
+function slowedPath(gantt, at, rows, scale) {
   const slow = gantt.slow[at];
   let d = "";
   for (let part = 0; part < slow.length; part += 3) {
     d += pathOf(gantt.runs[at], rows, scale.at(slow[part]), scale.at(slow[part + 1]));
   }
+  return d;
+}
+
+/** Return the hatching of all jobs of a size: one path, for each is a pattern of its own in a printed file. */
+function hatchOf(size, d) {
   const hatch = svg("path", { d });
-  hatch.style.fill = `var(--hatch-${jobs.size[gantt.job[at]]})`;
+  hatch.style.fill = `var(--hatch-${size})`;
   return hatch;
 }
 

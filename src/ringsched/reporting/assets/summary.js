@@ -49,7 +49,8 @@ function table(data) {
   const body = html("table", { class: "plans" }, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows));
   const notes = shared.map((name) => {
     const { text } = figureOf(data.plans[0], name);
-    return html("p", { class: "note" }, shortened(`${name} ${text}: ${data.plans[0].summary.reason}`, 300));
+    const { reason } = data.plans[0].summary;
+    return html("p", { class: "note" }, shortened(`${name} ${text}${reason ? `: ${reason}` : ""}`, 300));
   });
   return html("div", {}, html("div", { class: "scrolls" }, body), ...notes);
 }
@@ -67,8 +68,8 @@ function cellOf(plans, plan, name) {
   if (!own) return html("td", {}, "–");
   const valid = plans.filter((each) => each.summary.valid).map((each) => figureOf(each, name)).filter(Boolean);
   const values = valid.map((each) => each.value);
-  const best = own.better === "low" ? Math.min(...values) : Math.max(...values);
-  const stands = plan.summary.valid && own.better && own.value === best && Math.min(...values) < Math.max(...values);
+  const best = Math.min(...values);
+  const stands = plan.summary.valid && own.better === "low" && own.value === best && best < Math.max(...values);
   return html("td", stands ? { class: "best" } : {}, own.text);
 }
 

@@ -41,5 +41,6 @@ def draw(data: Mapping[str, Any]) -> Figure:
     )
     panel.set_ylim(0, most * 1.05)
     panel.set_ylabel("jobs done")
+    panel.locator_params(axis="y", integer=True)  # there is no half a job
     panel.legend(loc="lower right", fontsize=8)
     return figure

@@ -13,16 +13,21 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
 MOST_ROWS_WITH_NAMES = 80  # of jobs, on their blocks
+AROUND_IN = 1.3  # of the height: axis and legend
+POINTS_PER_INCH = 72
+# White lines around jobs and servers, as shares of a row: thicker ones would hide what they surround.
+JOB_EDGE, SERVER_EDGE = 0.1, 0.9
 
 
 def draw(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
     """Draw GPUs down, time across, jobs in the colours of their sizes, hatched where others slow them."""
     num_rows = data["cluster"]["rows"]
-    figure, panel = new_picture(1.3 + max(num_rows * 0.012, min(num_rows * 0.085, 4.0)))
+    figure, panel = new_picture(AROUND_IN + max(num_rows * 0.012, min(num_rows * 0.085, 4.0)))
+    row_points = (figure.get_figheight() - AROUND_IN) * POINTS_PER_INCH / num_rows
     unit = time_axis(panel, data)
-    _draw_servers(panel, data)
+    _draw_servers(panel, data, row_points)
     for size in data["sizes"]:
-        _draw_size(panel, data, plan, size, unit)
+        _draw_size(panel, data, plan, size, unit, row_points)
     if num_rows <= MOST_ROWS_WITH_NAMES:
         _name_jobs(panel, data, plan, unit)
     panel.axvline(plan["makespan"] / unit, color="black", linewidth=1.0)
@@ -40,15 +45,15 @@ def draw(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def _draw_servers(panel: Axes, data: Mapping[str, Any]) -> None:
-    servers = data["cluster"]["servers"]
+def _draw_servers(panel: Axes, data: Mapping[str, Any], row_points: float) -> None:
+    servers, edge = data["cluster"]["servers"], min(1.2, SERVER_EDGE * row_points)
     for server in servers:
         panel.axhspan(server["row"], server["row"] + server["gpus"], color="#eef1f4", linewidth=0, zorder=0)
         for gpu in server.get("off", []):
             panel.axhspan(
                 server["row"] + gpu, server["row"] + gpu + 1, color="#b9c1ca", linewidth=0, zorder=1
             )
-        panel.axhline(server["row"], color="white", linewidth=1.2, zorder=4)
+        panel.axhline(server["row"], color="white", linewidth=edge, zorder=4)
     for rack in data["cluster"]["racks"]:
         for row in (rack["row"], rack["row"] + rack["rows"]):
             panel.axhline(row, color="#5a6572", linewidth=0.8, zorder=4)
@@ -60,7 +65,12 @@ def _draw_servers(panel: Axes, data: Mapping[str, Any]) -> None:
 
 
 def _draw_size(
-    panel: Axes, data: Mapping[str, Any], plan: Mapping[str, Any], size: Mapping[str, Any], unit: float
+    panel: Axes,
+    data: Mapping[str, Any],
+    plan: Mapping[str, Any],
+    size: Mapping[str, Any],
+    unit: float,
+    row_points: float,
 ) -> None:
     """Draw all jobs of one size, and over them where they are slowed."""
     from matplotlib.collections import PatchCollection
@@ -77,7 +87,7 @@ def _draw_size(
             blocks.append(Rectangle((start, row), finish - start, length))
             for since, until in zip(slow[::3], slow[1::3], strict=True):
                 slowed.append(Rectangle((since / unit, row), (until - since) / unit, length))
-    edge = 0.6 if data["cluster"]["rows"] <= MOST_ROWS_WITH_NAMES else 0.2
+    edge = min(0.6, JOB_EDGE * row_points)
     panel.add_collection(
         PatchCollection(blocks, facecolor=size["light"], edgecolor="white", linewidth=edge, zorder=2)
     )

@@ -36,7 +36,8 @@ def draw(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
     panel.spines[:].set_visible(False)
     figure.legend(
         handles=[Patch(facecolor=level["light"], label=level["name"]) for level in levels],
-        title="on the link",
+        title="jobs on the link",
+        alignment="left",
         loc="outside upper left",
         ncols=12,
         fontsize=7,

@@ -20,10 +20,13 @@ from typing import Any
 from ringsched.errors import AdapterError
 from ringsched.slurm.commands import Commands, InMemory
 from ringsched.slurm.comment import comment_of
+from ringsched.slurm.dry_run import DryRun
+from ringsched.slurm.jobs import read_jobs
 from ringsched.slurm.layout import Component
 from ringsched.slurm.note import note_text
 from ringsched.slurm.owner import Owner
 from ringsched.slurm.queue import OurJob
+from ringsched.slurm.reconcile import origin_of
 from ringsched.slurm.saved import Submission, load
 from ringsched.slurm.values import number, string
 
@@ -51,6 +54,8 @@ def resubmit(
         environment=submission.environment,
     )
     new = said.strip().partition(";")[0]
+    if not isinstance(commands, DryRun):
+        _check_new(commands, new, ours)
     try:
         mark = replace(ours.note, servers={}, replaced_by=int(new) if new.isdigit() else 0)
         commands.tell("scontrol", "update", f"jobid={old.id}", f"AdminComment={note_text(mark, old.note)}")
@@ -60,6 +65,23 @@ def resubmit(
             commands.tell("scancel", "--verbose", new)
         raise
     return new
+
+
+def _check_new(commands: Commands, new: str, ours: OurJob) -> None:
+    """Raise unless Slurm knows `new` as the job that takes the place of ours.
+
+    What runs with a user's rights and environment may print anything: another user's job, or an option.
+    """
+    old = ours.slurm
+    job = {str(job.id): job for job in read_jobs(commands)}.get(new)
+    if (
+        job is None
+        or job.user_id != old.user_id
+        or origin_of(job) != old.id
+        or not job.held
+        or job.reason == "JobHeldAdmin"
+    ):
+        raise AdapterError("sbatch, run as its owner, named no held job that takes its place", refused=True)
 
 
 def _submission(commands: Commands, ours: OurJob, owner: Owner) -> Submission:

@@ -13,6 +13,7 @@ new one is the job. `reconcile.py` tells them apart.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from ringsched.errors import AdapterError
 from ringsched.slurm.commands import Commands, InMemory
 from ringsched.slurm.comment import comment_of
 from ringsched.slurm.dry_run import DryRun
+from ringsched.slurm.gres import gpu_type
 from ringsched.slurm.jobs import read_jobs
 from ringsched.slurm.layout import Component
 from ringsched.slurm.note import note_text
@@ -148,7 +150,8 @@ def _carried(ours: OurJob, comment: str) -> list[str]:
     }
     carried = [f"--{option}={value}" for option, value in texts.items() if value]
     carried += [f"--{option}={value}" for option, value in numbers.items() if value is not None]
-    carried += [f"--cpus-per-task={_cpus_each(job.records)}", "--gpus-per-task=1"]
+    kind = gpu_type(string(record, "tres_per_task"))
+    carried += [f"--cpus-per-task={_cpus_each(job.records)}", f"--gpus-per-task={kind and f'{kind}:'}1"]
     return [*carried, "--requeue" if record.get("requeue") else "--no-requeue"]
 
 
@@ -163,6 +166,4 @@ def _cpus_each(records: Sequence[Mapping[str, Any]]) -> int:
 
 def _without_directives(script: str) -> str:
     """Return the script with its `#SBATCH` lines as plain comments: what they said is in the record."""
-    return "".join(
-        f"# {line[1:]}" if line.startswith("#SBATCH") else line for line in script.splitlines(keepends=True)
-    )
+    return re.sub(r"^#SBATCH", "# SBATCH", script, flags=re.MULTILINE)

@@ -103,7 +103,7 @@ class SlurmCommands:
         if program is None:
             raise AdapterError(f"there is no command {arguments[0]!r} here; is Slurm installed?")
         try:
-            done = subprocess.run(
+            done: subprocess.CompletedProcess[bytes] = subprocess.run(
                 [program, *arguments[1:]],
                 # As bytes: text would lose the carriage returns of a script.
                 input=None if text is None else text.encode("utf-8", "surrogateescape"),

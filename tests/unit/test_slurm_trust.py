@@ -14,6 +14,7 @@ from tests.slurm_double import SlurmDouble
 from ringsched.cli.slurm import slurm_command
 from ringsched.errors import AdapterError, InputError
 from ringsched.slurm import commands as commands_module
+from ringsched.slurm import run as run_module
 from ringsched.slurm import submit as submit_module
 from ringsched.slurm.commands import SlurmCommands
 from ringsched.slurm.heterogeneous import _carried, _without_directives
@@ -156,6 +157,21 @@ def test_a_name_in_the_script_is_not_overruled(tmp_path: Path, monkeypatch: pyte
     told = Told("7\n")
     assert submit(told, FIELDS, script, partition="gpu") == 7  # type: ignore[arg-type]
     assert not [word for word in told.words[0] if str(word).startswith("--job-name")]
+
+
+def test_a_second_controller_is_refused_however_the_cluster_is_spelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "owner_of", lambda _uid: owner(tmp_path))
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    with run_module.alone("gpu"):
+        for spelled in ("", "/etc/slurm/slurm.conf", "/etc/../etc/slurm/slurm.conf"):
+            monkeypatch.setenv("SLURM_CONF", spelled)
+            with pytest.raises(AdapterError, match="another controller runs"), run_module.alone("gpu"):
+                pass
+        monkeypatch.setenv("SLURM_CONF", "/elsewhere/slurm.conf")
+        with run_module.alone("gpu"):
+            pass
 
 
 @pytest.mark.parametrize("option", ["--command-timeout", "--interval", "--start-timeout"])

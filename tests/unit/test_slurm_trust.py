@@ -113,6 +113,13 @@ def test_a_job_that_excludes_nodes_is_not_placed_on_them() -> None:
     assert sorted_jobs.left == {1: "excludes nodes; leave them to the plan"}
 
 
+def test_components_that_exclude_each_others_nodes_are_planned() -> None:
+    slurm = SlurmDouble({"a": 4, "b": 4})
+    slurm.add(FIELDS, tasks=1, het_job_id=1, excluded_nodes="b")
+    slurm.add(FIELDS, tasks=1, het_job_id=1, het_job_offset=1, excluded_nodes="a")
+    assert sort_jobs(read_jobs(slurm), "gpu", slurm.now_s).left == {}
+
+
 def test_a_script_keeps_every_byte() -> None:
     script = "#!/bin/sh\n#SBATCH -n 3\nprintf 'a\r#SBATCH\x0c\udcff'\r\n"
     said = SlurmCommands().tell("cat", text=script)

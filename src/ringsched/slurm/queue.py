@@ -115,7 +115,8 @@ def why_not(ours: OurJob, partition: str, now_s: float) -> str:
         return f"has {job.tasks} tasks, its comment says {ours.wish.job.gpus} GPUs; --ntasks is one a GPU"
     if not job.is_heterogeneous and number(record, "max_nodes"):
         return "asks for a number of nodes; leave it to the plan"
-    if any(string(part, "excluded_nodes") for part in job.records):
+    # Of a heterogeneous job, Slurm itself excludes from each component the nodes of the others.
+    if not job.is_heterogeneous and string(record, "excluded_nodes"):
         return "excludes nodes; leave them to the plan"
     if (ours.note.refused_until_s or 0) > now_s:
         return f"is tried again later: {ours.note.refused}"

@@ -143,6 +143,27 @@ def test_a_job_that_its_owner_cancels_in_the_middle_of_a_resubmission_stays_canc
     assert states(slurm) == {1: "CANCELLED", 2: "CANCELLED"}
 
 
+@pytest.mark.parametrize("printed", ["2", "3", "--user=bob", "2,3", "NEW", "", "999"])
+def test_what_sbatch_prints_as_the_owner_cannot_reach_another_job(printed: str) -> None:
+    """It runs in the owner's environment, LD_PRELOAD and all: its word alone must not steer an operator."""
+
+    class Forged(SlurmDouble):
+        def tell(self, *arguments: object, **more: object) -> str:
+            said = super().tell(*arguments, **more)  # type: ignore[arg-type]
+            return f"{printed}\n" if arguments[0] == "sbatch" else said
+
+    slurm = Forged({"a": 4, "b": 2})
+    slurm.add(sleeping(6), tasks=6)
+    slurm.add("", tasks=1, user_id=9)
+    slurm.add(sleeping(1) | {"origin": 1}, tasks=1, state_reason="JobHeldAdmin", job_state="CANCELLED")
+    before = {job_id: dict(slurm.jobs[job_id]) for job_id in (1, 2, 3)}
+    controller_of(slurm).cycle()
+    assert {words[:3] for words in slurm.told if words[0] != "sbatch"} == {("scontrol", "update", "jobid=1")}
+    assert {job_id: slurm.jobs[job_id] for job_id in (2, 3)} == {job_id: before[job_id] for job_id in (2, 3)}
+    assert slurm.jobs[1]["job_state"] == "PENDING"
+    assert "named no held job" in str(parse_note(slurm.jobs[1]["admin_comment"]).refused)
+
+
 def test_one_bad_job_does_not_keep_others_from_running() -> None:
     slurm = SlurmDouble({"a": 4})
     slurm.add(sleeping(1) | {"gpus": True}, tasks=1)

@@ -62,6 +62,7 @@ def test_json_of_newer_versions() -> None:
 
     job = {
         "job_id": 7, "het_job_id": number(0), "job_state": ["RUNNING"], "priority": number(5), "user_id": 3,
+        "group_id": 3,
         "tasks": number(2), "start_time": number(100), "end_time": {"infinite": True, "set": True},
         "nodes": "n[1-2]", "gres_detail": ["gpu:1(IDX:3)", "gpu:1(IDX:0)"], "comment": "",
     }  # fmt: skip
@@ -175,7 +176,7 @@ def pair(old: dict[str, Any], new: dict[str, Any], *, mark: bool = False) -> lis
     slurm.add(FIELDS | {"origin": 1}, tasks=2, **new)
     if mark:
         slurm.jobs[1]["admin_comment"] = note_text(Note(replaced_by=2), "")
-    return [job.id for job, _ in superfluous(read_jobs(slurm))]
+    return [job.id for job, _ in superfluous(read_jobs(slurm), "gpu")]
 
 
 HELD: dict[str, Any] = {}
@@ -198,6 +199,7 @@ ENDED = {"job_state": "COMPLETED", "nodes": "a"}
         (CANCELLED, RUNNING, True, []),
         (HELD, HELD | {"user_id": 9}, True, []),  # other people's jobs are no pair
         (HELD, RUNNING | {"user_id": 9}, False, []),
+        (HELD | {"partition": "b"}, HELD | {"partition": "b"}, False, []),  # another controller's
     ],
 )
 def test_of_a_pair_exactly_one_stays(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ringsched.slurm.snapshot import Snapshot
 
 Command = Callable[..., Any]
+MOST_SECONDS = 86400
 
 
 def with_cluster(command: Command) -> Command:
@@ -49,12 +50,17 @@ def with_planner(command: Command) -> Command:
     return command
 
 
+def check_seconds(option: str, value: float) -> None:
+    """Refuse what nobody can wait for."""
+    if not 0 < value <= MOST_SECONDS:
+        raise InputError(f"must be > 0 and at most {MOST_SECONDS}, not {value:g}", field=option)
+
+
 def commands_of(timeout_s: float) -> SlurmCommands:
     """Return Slurm's commands."""
     from ringsched.slurm.commands import SlurmCommands
 
-    if not timeout_s > 0:
-        raise InputError(f"must be > 0, not {timeout_s:g}", field="--command-timeout")
+    check_seconds("--command-timeout", timeout_s)
     return SlurmCommands(timeout_s=timeout_s)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from ringsched.cli.slurm_options import (
+    check_seconds,
     commands_of,
     network_of,
     partition_of,
@@ -16,7 +17,6 @@ from ringsched.cli.slurm_options import (
     with_cluster,
     with_planner,
 )
-from ringsched.errors import InputError
 
 
 @click.command("run")
@@ -61,8 +61,7 @@ def run_command(
     from ringsched.slurm.run import alone, run
 
     for option, value in (("--interval", interval), ("--start-timeout", start_timeout)):
-        if not 0 < value < float("inf"):
-            raise InputError(f"must be > 0, not {value:g}", field=option)
+        check_seconds(option, value)
     real = commands_of(command_timeout)
     planner = planner_of(policy, objective, time_limit, iterations)
     speeds = network_of(network)

@@ -87,7 +87,9 @@ class SlurmCommands:
         if given is None:
             return kept
         # Whatever a user's environment says, it is this cluster.
-        return dict(given) | {key: value for key, value in kept.items() if key == "SLURM_CONF"}
+        elsewhere = ("SLURM_CONF", "SLURM_CLUSTERS")
+        here = {key: value for key, value in given.items() if key not in elsewhere}
+        return here | {key: value for key, value in kept.items() if key == "SLURM_CONF"}
 
     def _run(
         self,
@@ -101,13 +103,12 @@ class SlurmCommands:
         if program is None:
             raise AdapterError(f"there is no command {arguments[0]!r} here; is Slurm installed?")
         try:
-            done: subprocess.CompletedProcess[str] = subprocess.run(
+            done: subprocess.CompletedProcess[bytes] = subprocess.run(
                 [program, *arguments[1:]],
-                input=text,
+                # As bytes: text would lose the carriage returns of a script.
+                input=None if text is None else text.encode("utf-8", "surrogateescape"),
                 stdin=subprocess.DEVNULL if text is None else None,
                 capture_output=True,
-                encoding="utf-8",
-                errors="surrogateescape",  # scripts are any bytes
                 env=self._environment(environment),
                 cwd="/",
                 timeout=self.timeout_s,
@@ -118,17 +119,19 @@ class SlurmCommands:
             )
         except subprocess.TimeoutExpired:
             said = f"{shown(arguments)} did not answer within {self.timeout_s:g} s"
-            raise AdapterError(f"{said}; is slurmctld up?") from None
+            raise AdapterError(f"{said}; is slurmctld up?", refused=_is_anothers(owner)) from None
         except (OSError, ValueError, subprocess.SubprocessError) as error:  # ValueError: a null byte
             raise AdapterError(f"{shown(arguments)} cannot be run: {error}", refused=True) from None
+        said, complaint = (part.decode("utf-8", "surrogateescape") for part in (done.stdout, done.stderr))
         if done.returncode != 0:
             raise AdapterError(
-                f"{shown(arguments)} failed: {_reason(done.stderr)}", refused=_is_refusal(done.stderr)
+                f"{shown(arguments)} failed: {_reason(complaint)}",
+                refused=_is_anothers(owner) or _is_refusal(complaint),
             )
         # `scancel` ends with 0 whatever happened; what it complains about is what counts.
-        if arguments[0] == "scancel" and "error:" in done.stderr:
-            raise AdapterError(f"{shown(arguments)} failed: {_reason(done.stderr)}", refused=True)
-        return done.stdout
+        if arguments[0] == "scancel" and "error:" in complaint:
+            raise AdapterError(f"{shown(arguments)} failed: {_reason(complaint)}", refused=True)
+        return said
 
 
 def shown(arguments: Sequence[str]) -> str:
@@ -151,6 +154,15 @@ def _is_refusal(stderr: str) -> bool:
     """Whether slurmctld itself said no, so that nothing was done; else it may have been."""
     unknown = ("Unable to contact", "timed out", "Timed out", "Zero Bytes", "connection refused")
     return not any(word.lower() in stderr.lower() for word in unknown)
+
+
+def _is_anothers(owner: Owner | None) -> bool:
+    """Whether a command has another user's rights: whatever it says or fails to say is about their job alone.
+
+    Else one user, whose home hangs or whose environment makes `sbatch` hang, would keep everyone waiting. A
+    job that was submitted all the same is held, and the next cycle cancels it.
+    """
+    return owner is not None and not owner.is_me
 
 
 def _filled(argument: str | InMemory, stack: contextlib.ExitStack, handles: list[int]) -> str:

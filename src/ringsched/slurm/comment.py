@@ -113,6 +113,17 @@ def comment_of(fields: Mapping[str, Any]) -> str:
     return text
 
 
+def tokens_in(comment: str) -> list[str]:
+    """Return all that may be names of saved folders in a comment, valid or not.
+
+    Examples
+    --------
+    >>> tokens_in('{"ringsched": {"gpus": 6, "saved": "0123456789abcdef", oops')
+    ['0123456789abcdef']
+    """
+    return _TOKEN.findall(comment)
+
+
 def _token(value: object) -> str | None:
     """Return the name of a saved folder: a name of ours, never a path of the user's choice."""
     if value is None:

@@ -93,7 +93,7 @@ class Controller:
 
     def _reconciled(self, reading: Reading) -> bool:
         """Cancel what a crash left over; whether there was any."""
-        left_over = superfluous(reading.jobs)
+        left_over = superfluous(reading.jobs, reading.partition)
         for job, reason in left_over:
             self.say(f"cancel {job.id}: {reason}")
             self._try(partial(self.commands.tell, "scancel", "--verbose", str(job.id)))

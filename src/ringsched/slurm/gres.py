@@ -9,6 +9,8 @@ from ringsched.errors import AdapterError
 _COUNT = re.compile(r"(?:^|,)(?:gres[:/])?gpu(?::(?!\d+(?:\(|,|$))[^:,(]+)?:(\d+)")
 _INDICES = re.compile(r"(?:^|,)gpu(?::[^:,(]+)?:\d+\(IDX:([\d,-]*)\)")
 
+_TYPE = re.compile(r"(?:^|[,:/])gpu:([^:,(]+):\d")
+
 
 def gpu_count(text: str) -> int:
     """Return how many GPUs a list of resources names, of whatever types.
@@ -19,6 +21,18 @@ def gpu_count(text: str) -> int:
     (4, 6, 1, 0)
     """
     return sum(int(count) for count in _COUNT.findall(text or ""))
+
+
+def gpu_type(text: str) -> str:
+    """Return the type of GPU that a request names; nothing if any will do.
+
+    Examples
+    --------
+    >>> gpu_type("gres:gpu:a100:1"), gpu_type("gres:gpu:1g.5gb:1"), gpu_type("gres:gpu:1"), gpu_type("")
+    ('a100', '1g.5gb', '', '')
+    """
+    found = _TYPE.search(text)
+    return found[1] if found else ""
 
 
 def gpu_indices(text: str) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ new one is the job. `reconcile.py` tells them apart.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,10 +21,14 @@ from typing import Any
 from ringsched.errors import AdapterError
 from ringsched.slurm.commands import Commands, InMemory
 from ringsched.slurm.comment import comment_of
+from ringsched.slurm.dry_run import DryRun
+from ringsched.slurm.gres import gpu_type
+from ringsched.slurm.jobs import read_jobs
 from ringsched.slurm.layout import Component
 from ringsched.slurm.note import note_text
 from ringsched.slurm.owner import Owner
 from ringsched.slurm.queue import OurJob
+from ringsched.slurm.reconcile import origin_of
 from ringsched.slurm.saved import Submission, load
 from ringsched.slurm.values import number, string
 
@@ -51,6 +56,8 @@ def resubmit(
         environment=submission.environment,
     )
     new = said.strip().partition(";")[0]
+    if not isinstance(commands, DryRun):
+        _check_new(commands, new, ours)
     try:
         mark = replace(ours.note, servers={}, replaced_by=int(new) if new.isdigit() else 0)
         commands.tell("scontrol", "update", f"jobid={old.id}", f"AdminComment={note_text(mark, old.note)}")
@@ -60,6 +67,23 @@ def resubmit(
             commands.tell("scancel", "--verbose", new)
         raise
     return new
+
+
+def _check_new(commands: Commands, new: str, ours: OurJob) -> None:
+    """Raise unless Slurm knows `new` as the job that takes the place of ours.
+
+    What runs with a user's rights and environment may print anything: another user's job, or an option.
+    """
+    old = ours.slurm
+    job = {str(job.id): job for job in read_jobs(commands)}.get(new)
+    if (
+        job is None
+        or job.user_id != old.user_id
+        or origin_of(job) != old.id
+        or not job.held
+        or job.reason == "JobHeldAdmin"
+    ):
+        raise AdapterError("sbatch, run as its owner, named no held job that takes its place", refused=True)
 
 
 def _submission(commands: Commands, ours: OurJob, owner: Owner) -> Submission:
@@ -126,7 +150,8 @@ def _carried(ours: OurJob, comment: str) -> list[str]:
     }
     carried = [f"--{option}={value}" for option, value in texts.items() if value]
     carried += [f"--{option}={value}" for option, value in numbers.items() if value is not None]
-    carried += [f"--cpus-per-task={_cpus_each(job.records)}", "--gpus-per-task=1"]
+    kind = gpu_type(string(record, "tres_per_task"))
+    carried += [f"--cpus-per-task={_cpus_each(job.records)}", f"--gpus-per-task={kind and f'{kind}:'}1"]
     return [*carried, "--requeue" if record.get("requeue") else "--no-requeue"]
 
 
@@ -141,6 +166,4 @@ def _cpus_each(records: Sequence[Mapping[str, Any]]) -> int:
 
 def _without_directives(script: str) -> str:
     """Return the script with its `#SBATCH` lines as plain comments: what they said is in the record."""
-    return "".join(
-        f"# {line[1:]}" if line.startswith("#SBATCH") else line for line in script.splitlines(keepends=True)
-    )
+    return re.sub(r"^#SBATCH", "# SBATCH", script, flags=re.MULTILINE)

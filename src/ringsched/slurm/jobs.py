@@ -97,8 +97,8 @@ def _job(job_id: int, entries: Sequence[Mapping[str, Any]]) -> SlurmJob:
     return SlurmJob(
         id=job_id,
         name=string(first, "name"),
-        user_id=number(first, "user_id") or 0,
-        group_id=number(first, "group_id") or 0,
+        user_id=_identity(first, "user_id"),
+        group_id=_identity(first, "group_id"),
         user=string(first, "user_name"),
         partition=string(first, "partition"),
         states=tuple(words(first, "job_state")),
@@ -119,6 +119,14 @@ def _job(job_id: int, entries: Sequence[Mapping[str, Any]]) -> SlurmJob:
         restarts=number(first, "restart_cnt") or 0,
         records=records,
     )
+
+
+def _identity(record: Mapping[str, Any], key: str) -> int:
+    """Return whose a job is; where Slurm does not say, nobody is assumed, least of all root."""
+    value = number(record, key)
+    if value is None or value < 0:
+        raise AdapterError(f"Slurm wrote a job without {key}")
+    return value
 
 
 def _placement(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, ...]]:

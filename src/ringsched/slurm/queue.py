@@ -12,6 +12,9 @@ from ringsched.slurm.jobs import SlurmJob
 from ringsched.slurm.note import Note, parse_note
 from ringsched.slurm.values import number, string
 
+# After too many failed starts, or without its reservation: not for us to release.
+_HELD_BY_SLURM = {"JobHoldMaxRequeue", "ReservationDeleted"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OurJob:
@@ -98,6 +101,8 @@ def why_not(ours: OurJob, partition: str, now_s: float) -> str:
         return "" if ours.note.servers else "was released by someone else: Slurm decides"
     if job.reason == "JobHeldAdmin":
         return "is held by an operator"
+    if job.reason in _HELD_BY_SLURM:
+        return f"is held by Slurm itself: {job.reason}"
     if number(record, "array_job_id"):
         return "is a job array; submit single jobs"
     if dependency := string(record, "dependency"):
@@ -110,6 +115,9 @@ def why_not(ours: OurJob, partition: str, now_s: float) -> str:
         return f"has {job.tasks} tasks, its comment says {ours.wish.job.gpus} GPUs; --ntasks is one a GPU"
     if not job.is_heterogeneous and number(record, "max_nodes"):
         return "asks for a number of nodes; leave it to the plan"
+    # Of a heterogeneous job, Slurm itself excludes from each component the nodes of the others.
+    if not job.is_heterogeneous and string(record, "excluded_nodes"):
+        return "excludes nodes; leave them to the plan"
     if (ours.note.refused_until_s or 0) > now_s:
         return f"is tried again later: {ours.note.refused}"
     return ""

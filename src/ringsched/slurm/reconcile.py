@@ -14,12 +14,17 @@ from ringsched.slurm.note import parse_note
 from ringsched.slurm.values import string
 
 
-def superfluous(jobs: Sequence[SlurmJob]) -> list[tuple[SlurmJob, str]]:
-    """Return the jobs to be cancelled, each with the reason."""
+def superfluous(jobs: Sequence[SlurmJob], partition: str) -> list[tuple[SlurmJob, str]]:
+    """Return the jobs to be cancelled, each with the reason.
+
+    Those of another partition may be in the hands of its own controller, in the middle of a resubmission.
+    """
     by_id = {job.id: job for job in jobs}
     found = []
     for job in jobs:
-        origin = by_id.get(_origin(job) or 0)
+        origin = by_id.get(origin_of(job) or 0)
+        if job.partition != partition:
+            continue
         if origin is None or origin.user_id != job.user_id or origin.id == job.id:
             continue
         if job.held:
@@ -49,7 +54,8 @@ def _was_released(job: SlurmJob) -> bool:
     return job.waiting or job.holding or any(string(record, "nodes") for record in job.records)
 
 
-def _origin(job: SlurmJob) -> int | None:
+def origin_of(job: SlurmJob) -> int | None:
+    """Return the id of the job whose place this one takes, as its comment says."""
     if not is_ours(job.comment):
         return None
     try:

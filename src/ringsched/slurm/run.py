@@ -14,6 +14,7 @@ from ringsched.slurm.controller import Controller, Cycle
 from ringsched.slurm.owner import owner_of
 
 _LONGEST_WAIT_S = 30.0
+_USUAL_CONFIG = "/etc/slurm/slurm.conf"
 
 
 def run(
@@ -57,7 +58,8 @@ def run(
 @contextlib.contextmanager
 def alone(partition: str) -> Iterator[None]:
     """Refuse to be the second controller of a partition; the kernel frees the lock however we end."""
-    cluster = os.environ.get("SLURM_CONF", "")
+    # However it is written: a second one would otherwise pass by another spelling.
+    cluster = Path(os.environ.get("SLURM_CONF") or _USUAL_CONFIG).resolve()
     mark = hashlib.sha256(f"{cluster}\0{partition}".encode()).hexdigest()[:16]
     path = owner_of(os.geteuid()).home / ".ringsched" / f"controller-{mark}.lock"
     handle = _locked(path)

@@ -12,6 +12,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -86,7 +87,7 @@ def load(commands: Commands, owner: Owner, token: str) -> Submission:
         if not all(isinstance(word, str) for word in (*arguments, *environment, *environment.values())):
             raise TypeError
         return Submission(arguments=tuple(arguments), environment=dict(environment), umask=int(mask) & 0o777)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise AdapterError(f"{path} is not what was saved there", refused=True) from None
 
 
@@ -107,5 +108,6 @@ def forget_old(owner: Owner, known: Iterable[str]) -> None:
     kept = set(known)
     parent = folder_of(owner, "").resolve()
     for folder in parent.iterdir() if parent.is_dir() else ():
-        if folder.name not in kept and time.time() - folder.stat().st_mtime > _OLD_S:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # another submission may be tidying up as well
+            if folder.name not in kept and time.time() - folder.stat().st_mtime > _OLD_S:
+                shutil.rmtree(folder, ignore_errors=True)

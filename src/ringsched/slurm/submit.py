@@ -11,7 +11,7 @@ from typing import Any
 from ringsched.errors import AdapterError, InputError
 from ringsched.io.files import reading
 from ringsched.slurm.commands import Commands
-from ringsched.slurm.comment import comment_of, parse_comment
+from ringsched.slurm.comment import comment_of, parse_comment, tokens_in
 from ringsched.slurm.owner import owner_of
 from ringsched.slurm.planning import Planner
 from ringsched.slurm.saved import forget_old, save
@@ -62,7 +62,6 @@ def submit(
         f"--partition={partition}",
         f"--comment={comment_of({**fields, 'saved': token})}",
         f"--chdir={Path.cwd()}",
-        f"--job-name={script.name}",
         *options,
         str(script.absolute()),
         *arguments,
@@ -92,5 +91,6 @@ def predict(snapshot: Snapshot, planner: Planner, job_id: int) -> Prediction | s
 
 def tidy(snapshot: Snapshot) -> None:
     """Remove what we saved a month ago for jobs that Slurm does not know any more."""
-    ours = (*snapshot.sorted.queued, *snapshot.sorted.released, *snapshot.sorted.running)
-    forget_old(owner_of(os.geteuid()), {job.wish.saved for job in ours if job.wish.saved is not None})
+    # Also of those in another partition, or left alone for now, whose comment may be mended yet.
+    known = {token for job in snapshot.reading.jobs for token in tokens_in(job.comment)}
+    forget_old(owner_of(os.geteuid()), known)

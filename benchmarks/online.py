@@ -74,7 +74,7 @@ def one_large(jobs: str) -> dict[str, Any]:
     """Simulate so many jobs once, kernels loaded; time and peak memory of the whole process."""
     scenario = ringsched.generate_poisson(seed=0, jobs=int(jobs), **LARGE)
     ringsched.simulate(scenario.replace(jobs=scenario.jobs[:100]))
-    repeats = max(1, 100_000 // int(jobs))
+    repeats = max(2, 100_000 // int(jobs))
     seconds = best_of(lambda: ringsched.simulate(scenario), repeats=repeats)
     return {"s": seconds, "peak MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 

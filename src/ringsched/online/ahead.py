@@ -28,11 +28,19 @@ def look_ahead(stage: Stage) -> None:
     ghost.counts[NUM_RUNNING] = 0
     ghost.counts[NUM_TOUCHED] = 0
     _copy_cluster(arrays, state, ghost)
+    is_as_believed = True
     for at in range(state.counts[NUM_RUNNING]):
         job = state.heap[at]
         _copy_job(arrays, state, ghost, job)
         _believe(stage, job)
-        _push(ghost, job)
+        ghost.heap[at] = job
+        ghost.heap_place[job] = at
+        is_as_believed = is_as_believed and ghost.finish[job] == state.finish[job]
+    if is_as_believed:
+        ghost.counts[NUM_RUNNING] = state.counts[NUM_RUNNING]
+    else:  # in another order
+        for at in range(state.counts[NUM_RUNNING]):
+            _push(ghost, state.heap[at])
 
 
 @kernel

@@ -29,6 +29,7 @@ COMMANDS = {
     "generate": "Make a workload: a scenario out of a seed.",
     "import": "Make a scenario of a trace of a real cluster.",
     "ring": "Run ring all-reduce step by step on real vectors.",
+    "calibrate": "Measure contention on real rings and fit the model to it.",
     "paper": "Reproduce the paper's figures and judge its claims.",
 }
 # Where a command's name cannot be that of its module: `import` is a word of Python.

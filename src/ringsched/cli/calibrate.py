@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ringsched.cli.calibrate_fit import apply_command, fit_command
+from ringsched.cli.calibrate_worker import worker_command
 
 
 @click.group("calibrate")
@@ -16,5 +17,5 @@ def calibrate_command() -> None:
     """
 
 
-for _command in (fit_command, apply_command):
+for _command in (worker_command, fit_command, apply_command):
     calibrate_command.add_command(_command)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from ringsched.cli.calibrate_fit import apply_command, fit_command
+from ringsched.cli.calibrate_testbed import testbed_command
+from ringsched.cli.calibrate_validate import validate_command
 from ringsched.cli.calibrate_worker import worker_command
 
 
@@ -17,5 +19,5 @@ def calibrate_command() -> None:
     """
 
 
-for _command in (worker_command, fit_command, apply_command):
+for _command in (worker_command, testbed_command, fit_command, apply_command, validate_command):
     calibrate_command.add_command(_command)

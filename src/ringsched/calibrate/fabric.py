@@ -110,6 +110,8 @@ def _settings(mbps: float) -> None:
     network = Path("/proc/sys/net/ipv4")
     # The kernel's default may be bbr, which collapses behind such a bucket; reno is always there.
     (network / "tcp_congestion_control").write_text("reno")
+    # Else a job that computed for a while begins as slowly as a new connection.
+    (network / "tcp_slow_start_after_idle").write_text("0")
     (network / "tcp_wmem").write_text(f"4096 {window} {window}")
     (network / "tcp_rmem").write_text(f"4096 {16 * window} {16 * window}")
 

@@ -55,7 +55,7 @@ def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = "max-
     return _paper(jobs, calibration, calibration.inter_server_gbps)
 
 
-def _rest_s(job: Placed, calibration: Calibration) -> float:
+def rest_s(job: Placed, calibration: Calibration) -> float:
     """Return everything in an iteration but the exchange."""
     reduce_s = 0.0
     if calibration.reduce_gbps is not None:
@@ -63,7 +63,7 @@ def _rest_s(job: Placed, calibration: Calibration) -> float:
     return reduce_s + (calibration.server_latency_ms or 0.0) * 1e-3 * len(job.servers) + job.compute_s
 
 
-def _free_gbps(job: Placed, calibration: Calibration) -> float:
+def free_gbps(job: Placed, calibration: Calibration) -> float:
     """Return the speed of the ring's slowest part that knows no contention."""
     within = len(job.placement) > len(job.servers)
     return calibration.intra_server_gbps or math.inf if within else math.inf
@@ -74,20 +74,20 @@ def _paper(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float) -
     on_link = Counter(server for job in jobs if len(job.servers) > 1 for server in job.servers)
     found = []
     for job in jobs:
-        speed = _free_gbps(job, calibration)
+        speed = free_gbps(job, calibration)
         if len(job.servers) > 1:
             speed = min(speed, *(link_gbps / sharing_factor(contention, on_link[at]) for at in job.servers))
-        found.append(job.exchange_gbit / speed + _rest_s(job, calibration))
+        found.append(job.exchange_gbit / speed + rest_s(job, calibration))
     return found
 
 
 def _max_min(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float) -> list[float]:
-    found = [job.exchange_gbit / _free_gbps(job, calibration) + _rest_s(job, calibration) for job in jobs]
+    found = [job.exchange_gbit / free_gbps(job, calibration) + rest_s(job, calibration) for job in jobs]
     spread = {at: job for at, job in enumerate(jobs) if len(job.servers) > 1}
     demands = {}
     for at, job in spread.items():
-        alone_gbps = min(link_gbps, _free_gbps(job, calibration))
-        demands[at] = job.exchange_gbit / (_rest_s(job, calibration) + job.exchange_gbit / alone_gbps)
+        alone_gbps = min(link_gbps, free_gbps(job, calibration))
+        demands[at] = job.exchange_gbit / (rest_s(job, calibration) + job.exchange_gbit / alone_gbps)
     links = {server: link_gbps for job in spread.values() for server in job.servers}
     rates = fair_rates(demands, {at: job.servers for at, job in spread.items()}, links)
     return [jobs[at].exchange_gbit / rates[at] if at in rates else found[at] for at in range(len(jobs))]
@@ -114,7 +114,7 @@ def fair_rates(
     left, rising = dict(links), set(demands)
     while rising:
         on_link = Counter(link for job in rising for link in crossed[job])
-        level = min(left[link] / count for link, count in on_link.items())
+        level = min((left[link] / count for link, count in on_link.items()), default=math.inf)
         content = {job for job in rising if demands[job] <= level}
         if not content:
             full = {link for link, count in on_link.items() if left[link] / count <= level * (1 + 1e-12)}

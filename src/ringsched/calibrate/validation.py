@@ -8,11 +8,14 @@ from statistics import median
 
 from ringsched.calibrate.blocks import MeasuredBlock, measure
 from ringsched.calibrate.calibration import Calibration
+from ringsched.calibrate.phases import simulate_phases
 from ringsched.calibrate.predict import MODELS, Placed, predict
 from ringsched.calibrate.testbed import Testbed, TestJob
 from ringsched.errors import InputError
 
 SERVERS = 4
+PHASES = "by phases"
+COLUMNS = (*MODELS, PHASES)
 # Servers of every worker and duty cycle of jobs that run at the same time; none of it is in the procedure.
 HELD_OUT: dict[str, tuple[tuple[tuple[int, ...], float], ...]] = {
     "a chain": (((0, 1), 1.0), ((1, 2), 1.0), ((2, 3), 1.0), ((2, 3), 1.0)),
@@ -69,7 +72,9 @@ def validate(
         placed = [_placed(placement, duty, message_mb, calibration) for placement, duty in members]
         block = measure(testbed, name, _staggered(placed, calibration, seconds), on_try=on_try)
         blocks.append(block)
+        starts_s = [job.start_s for job in block.jobs]
         predicted = {model: predict(placed, calibration, model) for model in MODELS}
+        predicted[PHASES] = simulate_phases(placed, starts_s, calibration, seconds=seconds)
         for at, (placement, duty) in enumerate(members):
             jobs.append(
                 ValidatedJob(
@@ -77,7 +82,7 @@ def validate(
                     placement=placement,
                     duty_cycle=duty,
                     measured_s=block.seconds[at],
-                    predicted_s={model: predicted[model][at] for model in MODELS},
+                    predicted_s={model: predicted[model][at] for model in COLUMNS},
                     suspect=block.suspect,
                 )
             )

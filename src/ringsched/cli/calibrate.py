@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ringsched.cli.calibrate_fit import apply_command, fit_command
+from ringsched.cli.calibrate_run import run_command
 from ringsched.cli.calibrate_testbed import testbed_command
 from ringsched.cli.calibrate_validate import validate_command
 from ringsched.cli.calibrate_worker import worker_command
@@ -19,5 +20,5 @@ def calibrate_command() -> None:
     """
 
 
-for _command in (worker_command, testbed_command, fit_command, apply_command, validate_command):
+for _command in (worker_command, testbed_command, fit_command, apply_command, validate_command, run_command):
     calibrate_command.add_command(_command)

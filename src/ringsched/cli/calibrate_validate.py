@@ -31,8 +31,9 @@ def validate_command(
 ) -> None:
     """Run placements the fit has not seen on the testbed and compare.
 
-    CALIBRATION is what `calibrate fit -o` wrote. Sixteen jobs in five blocks: a chain, 3+1, and duty cycles of
-    1, 0.5 and 0.33. Prints the iteration measured, and what max-min fairness and the paper's rule say.
+    CALIBRATION is what `calibrate fit -o` wrote. Sixteen jobs in five blocks: a chain, 3+1, duty cycles of
+    1, 0.5 and 0.33, and a mixture. Prints the iteration measured beside what max-min fairness and the paper's
+    rule say, and what a simulation of every exchange says.
     """
     from ringsched.calibrate.calibration import load_calibration
     from ringsched.calibrate.testbed import Testbed
@@ -55,11 +56,11 @@ def validate_command(
 
 
 def _content(done: Validation) -> dict[str, Any]:
-    from ringsched.calibrate.predict import MODELS
+    from ringsched.calibrate.validation import COLUMNS
 
     return {
         "errors": {
-            model: dict(zip(("median", "worst"), done.errors(model), strict=True)) for model in MODELS
+            model: dict(zip(("median", "worst"), done.errors(model), strict=True)) for model in COLUMNS
         },
         "jobs": [
             {

@@ -54,11 +54,13 @@ def _draw_alone(panel: Axes, fit: Fit) -> None:
     panel.loglog(
         [each.row.message_mb for each in shown], [each.row.seconds for each in shown], "o", color=BLUE, ms=4
     )
+    ends = [each.row.message_mb for each in shown] or [1.0]
+    sizes = np.geomspace(min(ends), max(ends), 100)
     for servers, workers in sorted({(each.row.servers, each.row.workers) for each in shown}):
-        like = [each for each in shown if (each.row.servers, each.row.workers) == (servers, workers)]
-        line = sorted((each.row.message_mb, each.fitted_s) for each in like)
-        label = f"{workers} workers, {servers} servers"
-        panel.plot([size for size, _ in line], [seconds for _, seconds in line], lw=1, label=label)
+        row = next(each.row for each in shown if (each.row.servers, each.row.workers) == (servers, workers))
+        like = [row.replace(message_mb=float(size_mb)) for size_mb in sizes]
+        seconds = [fit.links.exchange_s(each) + fit.links.latency_s(each) for each in like]
+        panel.plot(sizes, seconds, lw=1, label=f"{workers} workers, {servers} servers")
     panel.set_xlabel("message, MB")
     panel.set_ylabel("seconds an iteration, alone")
     panel.legend(fontsize=7)

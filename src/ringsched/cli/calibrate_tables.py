@@ -50,10 +50,14 @@ def _row(table: Table, name: str, estimate: Estimate | None, source: str) -> Non
 
 
 def _residuals(fit: Fit) -> str:
-    worst = max(fit.residuals, key=lambda each: abs(each.relative))
-    typical = median(abs(each.relative) for each in fit.residuals)
+    """Say how far iterations are off that exchange more than they wait; those that only wait tell latency."""
+    counted = [
+        each for each in fit.residuals if fit.links.exchange_s(each.row) > fit.links.latency_s(each.row)
+    ] or list(fit.residuals)
+    worst = max(counted, key=lambda each: abs(each.relative))
+    typical = median(abs(each.relative) for each in counted)
     row = worst.row
-    where = (
-        f"{row.workers} workers on {row.servers} servers, {row.message_mb:g} MB, {row.concurrent} at a time"
-    )
-    return f"residuals: median {typical:.1%}, worst {worst.relative:+.1%} ({where})"
+    duty = "" if row.compute_s == 0 else f", {row.compute_s:g} s of computation"
+    where = f"{row.workers} workers on {row.servers} servers, {row.message_mb:g} MB{duty}"
+    many = f"{row.concurrent} at a time"
+    return f"residuals: median {typical:.1%}, worst {worst.relative:+.1%} ({where}, {many})"

@@ -17,13 +17,14 @@ from statistics import median
 import pytest
 from tests.cli.helpers import run, sentence
 
+from ringsched.calibrate.bed_jobs import TestJob
 from ringsched.calibrate.blocks import measure
 from ringsched.calibrate.calibration import calibration_of
 from ringsched.calibrate.fit import fit_measurements
 from ringsched.calibrate.peers import RingBroken
 from ringsched.calibrate.procedure import run_procedure
 from ringsched.calibrate.rights import NoRights, check_rights
-from ringsched.calibrate.testbed import Testbed, TestJob
+from ringsched.calibrate.testbed import Testbed
 from ringsched.errors import InputError
 
 pytestmark = pytest.mark.testbed

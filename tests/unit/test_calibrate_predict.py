@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cli.helpers import run, sentence
 
-from ringsched.calibrate.blocks import while_all_run
+from ringsched.calibrate.bed_jobs import JobRun, TestJob
+from ringsched.calibrate.blocks import typical_s, while_all_run
 from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.noise import CpuTimes, Noise, steal_between
 from ringsched.calibrate.phases import simulate_phases
 from ringsched.calibrate.predict import Placed, fair_rates, predict
 from ringsched.calibrate.rights import NoRights, check_rights
-from ringsched.calibrate.testbed import JobRun, TestJob
 from ringsched.calibrate.validation import HELD_OUT
 from ringsched.calibrate.worker import Iteration
 from ringsched.errors import InputError
@@ -86,6 +89,12 @@ def test_only_what_all_jobs_saw_is_counted() -> None:
     assert [each.start_s for each in late] == [4, 5, 6, 7, 8, 9]
 
 
+def test_iterations_that_take_turns_are_averaged() -> None:
+    steps = [Iteration(0, seconds, 0, 0) for seconds in (1.0, 3.0, 3.0, 1.0, 3.0)]
+    assert typical_s(steps, alike=True) == 3.0
+    assert typical_s(steps, alike=False) == pytest.approx(2.2)
+
+
 def test_noise() -> None:
     assert steal_between(CpuTimes(1000, 10), CpuTimes(2000, 60)) == 0.05
     assert Noise(0.05, 0.0).disturbed
@@ -106,3 +115,20 @@ def test_rights_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("ringsched.calibrate.rights.PRIVATE", ("sh", "-c", "echo unshare failed >&2; exit 1"))
     with pytest.raises(NoRights, match="cannot be made here: unshare failed; it needs user namespaces"):
         check_rights()
+
+
+def test_commands_without_the_rights_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    (tmp_path / "c.toml").write_text("[cluster]\ninter_server_gbps = 0.19\n")
+    output = tmp_path / "m.csv"
+    for command in (("testbed", "-o", output), ("validate", tmp_path / "c.toml")):
+        assert "the testbed needs the program unshare" in sentence(run("calibrate", *command))
+    assert not output.exists()
+
+
+def test_plans_that_cannot_be_run(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    assert run("plan", "examples/first.toml", "--policy", "first-fit", "-o", plan).exit_code == 0
+    said = sentence(run("calibrate", "run", "examples/first.toml", plan))
+    assert any(reason in said for reason in ("is none to be run", "the testbed runs 1 to 8", "is not run"))
+    assert "is no valid plan" in sentence(run("calibrate", "run", "examples/testbed.toml", plan))

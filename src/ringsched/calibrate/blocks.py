@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import median, quantiles
+from statistics import fmean, median, quantiles
 
+from ringsched.calibrate.bed_jobs import BlockRun, JobRun, TestJob
 from ringsched.calibrate.measurement import Measurement
 from ringsched.calibrate.noise import MOST_STEAL, Noise
-from ringsched.calibrate.testbed import BlockRun, JobRun, Testbed, TestJob
+from ringsched.calibrate.testbed import Testbed
 from ringsched.calibrate.worker import Iteration
 
 MOST_TRIES = 4
@@ -22,7 +23,7 @@ class MeasuredBlock:
     name: str
     jobs: tuple[TestJob, ...]
     medians: tuple[Iteration, ...]  # of each job: its parts, each the median over iterations
-    seconds: tuple[float, ...]  # of each job: the median iteration
+    seconds: tuple[float, ...]  # of each job: an iteration, by `typical_s`
     noise: Noise
     num_tries: int
     by_processor: bool  # limited by cores, not by links: waiting for a core is a part of it
@@ -92,16 +93,26 @@ def while_all_run(runs: Sequence[JobRun]) -> list[list[Iteration]]:
     return found
 
 
+def typical_s(iterations: Sequence[Iteration], *, alike: bool) -> float:
+    """Return the median where iterations should be all alike, one disturbed moves nothing; else the mean.
+
+    Where jobs compute, their exchanges meet in some iterations and miss each other in the next, so times
+    come in two kinds, and only the mean says how fast the job is.
+    """
+    return (median if alike else fmean)(each.seconds for each in iterations)
+
+
 def _measured(name: str, run: BlockRun, number: int, by_processor: bool) -> MeasuredBlock:
     counted = while_all_run(run.jobs)
     spread = 0.0
-    if not by_processor and not any(job.job.compute_s for job in run.jobs):
+    alike = not any(job.job.compute_s for job in run.jobs)
+    if alike and not by_processor:
         spread = max(_spread([each.seconds for each in iterations]) for iterations in counted)
     return MeasuredBlock(
         name=name,
         jobs=tuple(job.job for job in run.jobs),
         medians=tuple(Iteration(*(median(part) for part in zip(*each, strict=True))) for each in counted),
-        seconds=tuple(median(each.seconds for each in iterations) for iterations in counted),
+        seconds=tuple(typical_s(iterations, alike=alike) for iterations in counted),
         noise=run.noise._replace(spread=spread),
         num_tries=number,
         by_processor=by_processor,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from ringsched.calibrate.bed_jobs import TestJob
 from ringsched.calibrate.blocks import MeasuredBlock, measure, measurements_of
 from ringsched.calibrate.measurement import Measurement
-from ringsched.calibrate.testbed import Testbed, TestJob
+from ringsched.calibrate.testbed import Testbed
 from ringsched.errors import InputError
 
 TINY_MB = 0.0001  # so little that only latency is left

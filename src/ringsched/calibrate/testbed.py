@@ -10,10 +10,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from ringsched.calibrate.bed_jobs import BlockRun, JobRun, TestJob
 from ringsched.calibrate.fabric import MOST_JOBS, PAYLOAD, PORTS_PER_JOB
 from ringsched.calibrate.noise import Noise, cpu_times, steal_between
 from ringsched.calibrate.peers import RingBroken
@@ -25,37 +25,6 @@ from ringsched.model.checks import integer, number
 MOST_SERVERS = 64
 PATIENCE_S = 30.0  # beyond what a block should take, before it is given up
 _PR_SET_PDEATHSIG = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestJob:
-    """A job to be run: a worker on each server listed, in the order of the ring."""
-
-    __test__ = False  # to pytest: this is none
-
-    placement: tuple[int, ...]
-    message_mb: float
-    compute_s: float = 0.0
-    start_s: float = 0.0  # after the start of the block
-    iterations: int | None = None
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRun:
-    """What a job did: the iterations of its first worker, and the bytes each of its workers sent."""
-
-    job: TestJob
-    iterations: tuple[Iteration, ...]  # times since the start of the block
-    sent_bytes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockRun:
-    """What came of jobs that ran at the same time."""
-
-    jobs: tuple[JobRun, ...]
-    noise: Noise
 
 
 class Testbed:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from ringsched.calibrate.bed_jobs import TestJob
 from ringsched.calibrate.blocks import MeasuredBlock, measure
 from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.phases import simulate_phases
 from ringsched.calibrate.predict import MODELS, Placed, predict
-from ringsched.calibrate.testbed import Testbed, TestJob
+from ringsched.calibrate.testbed import Testbed
 from ringsched.errors import InputError
 
 SERVERS = 4

@@ -62,10 +62,11 @@ def testbed_command(
     which end with this command, however it ends. Blocks disturbed by other work on this machine are
     repeated; if they stay so they are called suspect and left out, and the exit code is 1.
     """
+    from ringsched.calibrate.bed_jobs import TestJob
     from ringsched.calibrate.blocks import measure
     from ringsched.calibrate.measurement_file import save_measurements
     from ringsched.calibrate.procedure import Calibrated, run_procedure
-    from ringsched.calibrate.testbed import Testbed, TestJob
+    from ringsched.calibrate.testbed import Testbed
     from ringsched.io.table_file import check_table_file
 
     integer(repeats, "--repeats", minimum=1, maximum=100)

@@ -98,7 +98,7 @@ def test_iterations_that_take_turns_are_averaged() -> None:
 def test_noise() -> None:
     assert steal_between(CpuTimes(1000, 10), CpuTimes(2000, 60)) == 0.05
     assert Noise(0.05, 0.0).disturbed
-    assert Noise(0.0, 0.2).disturbed
+    assert Noise(0.0, 0.3).disturbed
     assert Noise(0.0, 0.0, 0.2).disturbed
     assert not Noise(0.01, 0.1, 0.05).disturbed
 

@@ -30,6 +30,7 @@ COMMANDS = {
     "import": "Make a scenario of a trace of a real cluster.",
     "ring": "Run ring all-reduce step by step on real vectors.",
     "slurm": "Plan the queue of a Slurm cluster, and carry the plan out.",
+    "calibrate": "Measure contention on real rings and fit the model to it.",
     "paper": "Reproduce the paper's figures and judge its claims.",
 }
 # Where a command's name cannot be that of its module: `import` is a word of Python.

@@ -1,0 +1,1 @@
+"""Measured, not assumed: contention measured on real rings, fitted, and held against predictions."""

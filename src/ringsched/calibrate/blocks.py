@@ -1,0 +1,126 @@
+"""Blocks of a measurement: jobs at the same time, repeated if disturbed, counted while all of them run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, quantiles
+
+from ringsched.calibrate.bed_jobs import BlockRun, JobRun, TestJob
+from ringsched.calibrate.measurement import Measurement
+from ringsched.calibrate.noise import MOST_STEAL, Noise
+from ringsched.calibrate.testbed import Testbed
+from ringsched.calibrate.worker import Iteration
+
+MOST_TRIES = 4
+FEWEST_ITERATIONS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredBlock:
+    """A block that was run: the medians of every job, and how far they can be trusted."""
+
+    name: str
+    jobs: tuple[TestJob, ...]
+    medians: tuple[Iteration, ...]  # of each job: its parts, each the median over iterations
+    seconds: tuple[float, ...]  # of each job: an iteration, by `typical_s`
+    noise: Noise
+    num_tries: int
+    by_processor: bool  # limited by cores, not by links: waiting for a core is a part of it
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it was disturbed each time it was tried."""
+        return self.noise.steal > MOST_STEAL if self.by_processor else self.noise.disturbed
+
+
+def measure(
+    testbed: Testbed,
+    name: str,
+    jobs: Sequence[TestJob],
+    *,
+    by_processor: bool = False,
+    on_try: Callable[[str, int], None] | None = None,
+    num_tries: int = MOST_TRIES,
+) -> MeasuredBlock:
+    """Run a block until it is undisturbed or was tried often enough; keep the best try."""
+    best: MeasuredBlock | None = None
+    for number in range(1, num_tries + 1):
+        if on_try is not None:
+            on_try(name, number)
+        tried = _measured(name, testbed.run(jobs), number, by_processor)
+        if best is None or tried.noise.badness < best.noise.badness:
+            best = tried
+        if not tried.suspect:
+            return tried
+    assert best is not None
+    return best
+
+
+def measurements_of(block: MeasuredBlock) -> list[Measurement]:
+    """Return the rows of a block whose jobs all cross the same links."""
+    return [
+        Measurement(
+            servers=len(set(job.placement)),
+            workers=len(job.placement),
+            concurrent=len(block.jobs),
+            message_mb=job.message_mb,
+            seconds=float(f"{seconds:.6g}"),
+            compute_s=job.compute_s,
+            reduce_s=float(f"{medians.reduce_s:.4g}"),
+            job=chr(ord("a") + at),
+        )
+        for at, (job, medians, seconds) in enumerate(
+            zip(block.jobs, block.medians, block.seconds, strict=True)
+        )
+    ]
+
+
+def while_all_run(runs: Sequence[JobRun]) -> list[list[Iteration]]:
+    """Return of each job the iterations during which every other job was there, without its first one."""
+    begin_s = max(run.iterations[0].start_s for run in runs)
+    end_s = min(run.iterations[-1].start_s + run.iterations[-1].seconds for run in runs)
+    found = []
+    for run in runs:
+        within = [
+            each
+            for each in run.iterations[1:]
+            if each.start_s >= begin_s and each.start_s + each.seconds <= end_s + 1e-9
+        ]
+        found.append(
+            within if len(within) >= FEWEST_ITERATIONS else list(run.iterations[1:] or run.iterations)
+        )
+    return found
+
+
+def typical_s(iterations: Sequence[Iteration], *, alike: bool) -> float:
+    """Return the median where iterations should be all alike, one disturbed moves nothing; else the mean.
+
+    Where jobs compute, their exchanges meet in some iterations and miss each other in the next, so times
+    come in two kinds, and only the mean says how fast the job is.
+    """
+    return (median if alike else fmean)(each.seconds for each in iterations)
+
+
+def _measured(name: str, run: BlockRun, number: int, by_processor: bool) -> MeasuredBlock:
+    counted = while_all_run(run.jobs)
+    spread = 0.0
+    alike = not any(job.job.compute_s for job in run.jobs)
+    if alike and not by_processor:
+        spread = max(_spread([each.seconds for each in iterations]) for iterations in counted)
+    return MeasuredBlock(
+        name=name,
+        jobs=tuple(job.job for job in run.jobs),
+        medians=tuple(Iteration(*(median(part) for part in zip(*each, strict=True))) for each in counted),
+        seconds=tuple(typical_s(iterations, alike=alike) for iterations in counted),
+        noise=run.noise._replace(spread=spread),
+        num_tries=number,
+        by_processor=by_processor,
+    )
+
+
+def _spread(values: Sequence[float]) -> float:
+    if len(values) < FEWEST_ITERATIONS:
+        return 0.0
+    low, middle, high = quantiles(values, n=4, method="inclusive")
+    return (high - low) / middle

@@ -1,0 +1,92 @@
+"""`carry_out()`: a small plan run for real on the testbed, every job started when the plan says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringsched.calibrate.bed_jobs import TestJob
+from ringsched.calibrate.fabric import MOST_JOBS, PAYLOAD
+from ringsched.calibrate.noise import Noise
+from ringsched.calibrate.testbed import MOST_SERVERS, Testbed
+from ringsched.errors import InputError
+from ringsched.model import Plan, Scenario
+
+LONGEST_S = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedOutJob:
+    """A job of a plan: when it should have started and finished, and when it did."""
+
+    name: str
+    servers: tuple[str, ...]
+    start_s: float
+    finish_s: float
+    measured_start_s: float
+    measured_finish_s: float
+
+    @property
+    def error(self) -> float:
+        """How far the planned duration is above the real one, as a part of it."""
+        real_s = self.measured_finish_s - self.measured_start_s
+        return (self.finish_s - self.start_s) / real_s - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedOut:
+    """What came of a plan."""
+
+    jobs: tuple[CarriedOutJob, ...]
+    noise: Noise  # over the whole run
+
+    @property
+    def makespan_s(self) -> float:
+        """When the last job really ended."""
+        return max(job.measured_finish_s for job in self.jobs)
+
+
+def bed_for(scenario: Scenario, plan: Plan) -> Testbed:
+    """Return a testbed like the scenario's cluster, or say why its plan cannot be run on one."""
+    cluster = scenario.cluster
+    if len(cluster.servers) > MOST_SERVERS:
+        raise InputError(f"has {len(cluster.servers)} servers; the testbed has at most {MOST_SERVERS}")
+    if cluster.racks or any(server.uplink_gbps is not None for server in cluster.servers):
+        raise InputError("has racks or uplinks of different speed; on the testbed all links are alike")
+    if not 0 < len(plan.jobs) <= MOST_JOBS:
+        raise InputError(f"has {len(plan.jobs)} jobs; the testbed runs 1 to {MOST_JOBS}")
+    for job in scenario.jobs:
+        if job.gpus < 2 or job.gradient_mb <= 0 or job.running_on is not None:
+            raise InputError(f"job {job.name!r} is none to be run: it exchanges nothing, or runs already")
+    if plan.makespan_s > LONGEST_S:
+        raise InputError(f"the plan takes {plan.makespan_s:.0f} s; longer than {LONGEST_S:.0f} s is not run")
+    return Testbed(len(cluster.servers), cluster.inter_server_gbps * 1e3 / PAYLOAD)
+
+
+def carry_out(scenario: Scenario, plan: Plan, testbed: Testbed) -> CarriedOut:
+    """Run the jobs of a plan on a testbed that is there."""
+    at = {server.name: index for index, server in enumerate(scenario.cluster.servers)}
+    jobs = [
+        TestJob(
+            placement=tuple(at[server] for server, held in planned.gpus.items() for _ in held),
+            message_mb=job.gradient_mb,
+            compute_s=job.compute_s,
+            start_s=planned.start_s,
+            iterations=job.iterations,
+        )
+        for job, planned in zip(scenario.jobs, plan.jobs, strict=True)
+    ]
+    done = testbed.run(jobs)
+    return CarriedOut(
+        jobs=tuple(
+            CarriedOutJob(
+                name=planned.name,
+                servers=tuple(planned.gpus),
+                start_s=planned.start_s,
+                finish_s=planned.finish_s,
+                measured_start_s=run.iterations[0].start_s,
+                measured_finish_s=run.iterations[-1].start_s + run.iterations[-1].seconds,
+            )
+            for planned, run in zip(plan.jobs, done.jobs, strict=True)
+        ),
+        noise=done.noise,
+    )

@@ -1,0 +1,127 @@
+"""What the models say of jobs that run at the same time: the paper's rule, and max-min fair shares."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ringsched.calibrate.calibration import Calibration
+from ringsched.calibrate.measurement import GIGABITS_PER_MEGABYTE
+from ringsched.contention.iteration_time import sharing_factor
+from ringsched.errors import InputError
+from ringsched.model import Contention
+
+MODELS = ("max-min", "paper")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A job as the models see it: the server of each worker, what is exchanged, how long it computes."""
+
+    placement: tuple[int, ...]
+    message_mb: float
+    compute_s: float = 0.0
+
+    @property
+    def servers(self) -> frozenset[int]:
+        """The servers it uses; it crosses the link of each if there are two or more."""
+        return frozenset(self.placement)
+
+    @property
+    def exchange_gbit(self) -> float:
+        """2m(w-1)/w."""
+        workers = len(self.placement)
+        return 2 * self.message_mb * GIGABITS_PER_MEGABYTE * (workers - 1) / workers
+
+
+def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = "max-min") -> list[float]:
+    """Return the seconds per iteration of jobs that run at the same time, by one of the `MODELS`.
+
+    Examples
+    --------
+    >>> chain = [Placed(placement=pair, message_mb=2.0) for pair in ((0, 1), (1, 2), (2, 3), (2, 3))]
+    >>> measured = Calibration(inter_server_gbps=0.16)
+    >>> [round(seconds, 3) for seconds in predict(chain, measured)]
+    [0.15, 0.3, 0.3, 0.3]
+    >>> [round(seconds, 3) for seconds in predict(chain, measured, "paper")]
+    [0.2, 0.3, 0.3, 0.3]
+    """
+    if calibration.inter_server_gbps is None:
+        raise InputError("is needed to predict anything", field="inter_server_gbps")
+    if model == "max-min":
+        return _max_min(jobs, calibration, calibration.inter_server_gbps)
+    return _paper(jobs, calibration, calibration.inter_server_gbps)
+
+
+def rest_s(job: Placed, calibration: Calibration) -> float:
+    """Return everything in an iteration but the exchange."""
+    reduce_s = 0.0
+    if calibration.reduce_gbps is not None:
+        reduce_s = job.exchange_gbit / 2 / calibration.reduce_gbps
+    return reduce_s + (calibration.server_latency_ms or 0.0) * 1e-3 * len(job.servers) + job.compute_s
+
+
+def free_gbps(job: Placed, calibration: Calibration) -> float:
+    """Return the speed of the ring's slowest part that knows no contention."""
+    within = len(job.placement) > len(job.servers)
+    return calibration.intra_server_gbps or math.inf if within else math.inf
+
+
+def _paper(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float) -> list[float]:
+    contention = Contention(**calibration.contention_fields())
+    on_link = Counter(server for job in jobs if len(job.servers) > 1 for server in job.servers)
+    found = []
+    for job in jobs:
+        speed = free_gbps(job, calibration)
+        if len(job.servers) > 1:
+            speed = min(speed, *(link_gbps / sharing_factor(contention, on_link[at]) for at in job.servers))
+        found.append(job.exchange_gbit / speed + rest_s(job, calibration))
+    return found
+
+
+def _max_min(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float) -> list[float]:
+    found = [job.exchange_gbit / free_gbps(job, calibration) + rest_s(job, calibration) for job in jobs]
+    spread = {at: job for at, job in enumerate(jobs) if len(job.servers) > 1}
+    demands = {}
+    for at, job in spread.items():
+        alone_gbps = min(link_gbps, free_gbps(job, calibration))
+        demands[at] = job.exchange_gbit / (rest_s(job, calibration) + job.exchange_gbit / alone_gbps)
+    links = {server: link_gbps for job in spread.values() for server in job.servers}
+    rates = fair_rates(demands, {at: job.servers for at, job in spread.items()}, links)
+    return [jobs[at].exchange_gbit / rates[at] if at in rates else found[at] for at in range(len(jobs))]
+
+
+def fair_rates(
+    demands: Mapping[int, float], crossed: Mapping[int, frozenset[int]], links: Mapping[int, float]
+) -> dict[int, float]:
+    """Return the max-min fair rates by progressive filling: all rise together, until a link is full.
+
+    Parameters
+    ----------
+    demands
+        What each job would take at most.
+    crossed, links
+        The links each job crosses, and how much each link carries.
+
+    Examples
+    --------
+    >>> fair_rates({0: 1.0, 1: 0.2}, {0: frozenset({0}), 1: frozenset({0})}, {0: 1.0})
+    {1: 0.2, 0: 0.8}
+    """
+    rates: dict[int, float] = {}
+    left, rising = dict(links), set(demands)
+    while rising:
+        on_link = Counter(link for job in rising for link in crossed[job])
+        level = min((left[link] / count for link, count in on_link.items()), default=math.inf)
+        content = {job for job in rising if demands[job] <= level}
+        if not content:
+            full = {link for link, count in on_link.items() if left[link] / count <= level * (1 + 1e-12)}
+            content = {job for job in rising if crossed[job] & full}
+        for job in sorted(content):
+            rates[job] = min(demands[job], level)
+            for link in crossed[job]:
+                left[link] -= rates[job]
+        rising -= content
+    return rates

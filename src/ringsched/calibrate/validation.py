@@ -1,0 +1,113 @@
+"""Predictions held against placements that no fit has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from ringsched.calibrate.bed_jobs import TestJob
+from ringsched.calibrate.blocks import MeasuredBlock, measure
+from ringsched.calibrate.calibration import Calibration
+from ringsched.calibrate.phases import simulate_phases
+from ringsched.calibrate.predict import MODELS, Placed, predict
+from ringsched.calibrate.testbed import Testbed
+from ringsched.errors import InputError
+
+SERVERS = 4
+PHASES = "by phases"
+COLUMNS = (*MODELS, PHASES)
+# Servers of every worker and duty cycle of jobs that run at the same time; none of it is in the procedure.
+HELD_OUT: dict[str, tuple[tuple[tuple[int, ...], float], ...]] = {
+    "a chain": (((0, 1), 1.0), ((1, 2), 1.0), ((2, 3), 1.0), ((2, 3), 1.0)),
+    "3+1": (((0, 0, 0, 1), 1.0), ((1, 2), 1.0), ((1, 1, 1, 3), 1.0)),
+    "half the time": (((0, 1), 0.5), ((1, 2), 0.5), ((1, 3), 0.5)),
+    "a third of it": (((0, 1, 2, 3), 1 / 3), ((0, 1), 1 / 3), ((2, 3), 1 / 3)),
+    "mixed": (((0, 1, 2), 1.0), ((1, 3), 0.5), ((0, 3), 1 / 3)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidatedJob:
+    """A job of a block: predicted and measured."""
+
+    block: str
+    placement: tuple[int, ...]
+    duty_cycle: float
+    measured_s: float
+    predicted_s: dict[str, float]  # by model
+    suspect: bool
+
+    def error(self, model: str) -> float:
+        """How far the prediction is above what was measured, as a part of it."""
+        return self.predicted_s[model] / self.measured_s - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """All jobs of a validation."""
+
+    jobs: tuple[ValidatedJob, ...]
+    blocks: tuple[MeasuredBlock, ...]
+
+    def errors(self, model: str) -> tuple[float, float]:
+        """Return the median and the worst of the sizes of the errors, over the jobs that are not suspect."""
+        sizes = [abs(job.error(model)) for job in self.jobs if not job.suspect] or [float("nan")]
+        return median(sizes), max(sizes)
+
+
+def validate(
+    testbed: Testbed,
+    calibration: Calibration,
+    *,
+    message_mb: float = 4.0,
+    seconds: float = 8.0,
+    on_try: Callable[[str, int], None] | None = None,
+) -> Validation:
+    """Run the held-out placements for real and compare them with what the models say."""
+    if testbed.servers < SERVERS:
+        raise InputError(f"must be at least {SERVERS} for the held-out placements", field="--servers")
+    jobs: list[ValidatedJob] = []
+    blocks = []
+    for name, members in HELD_OUT.items():
+        placed = [_placed(placement, duty, message_mb, calibration) for placement, duty in members]
+        block = measure(testbed, name, _staggered(placed, calibration, seconds), on_try=on_try)
+        blocks.append(block)
+        starts_s = [job.start_s for job in block.jobs]
+        predicted = {model: predict(placed, calibration, model) for model in MODELS}
+        predicted[PHASES] = simulate_phases(placed, starts_s, calibration, seconds=seconds)
+        for at, (placement, duty) in enumerate(members):
+            jobs.append(
+                ValidatedJob(
+                    block=name,
+                    placement=placement,
+                    duty_cycle=duty,
+                    measured_s=block.seconds[at],
+                    predicted_s={model: predicted[model][at] for model in COLUMNS},
+                    suspect=block.suspect,
+                )
+            )
+    return Validation(jobs=tuple(jobs), blocks=tuple(blocks))
+
+
+def _placed(placement: tuple[int, ...], duty: float, message_mb: float, calibration: Calibration) -> Placed:
+    """Return a job that communicates for `duty` of an iteration alone."""
+    quiet = Placed(placement=placement, message_mb=message_mb)
+    ring_s = predict([quiet], calibration)[0]
+    compute_s = float(f"{ring_s * (1 / duty - 1):.4g}")
+    return Placed(placement=placement, message_mb=message_mb, compute_s=compute_s)
+
+
+def _staggered(placed: Sequence[Placed], calibration: Calibration, seconds: float) -> list[TestJob]:
+    """Let jobs begin one after another: those that start together may stay together, and slower."""
+    alone_s = [predict([job], calibration)[0] for job in placed]
+    return [
+        TestJob(
+            placement=job.placement,
+            message_mb=job.message_mb,
+            compute_s=job.compute_s,
+            start_s=alone_s[at] * at / len(placed),
+            seconds=seconds,
+        )
+        for at, job in enumerate(placed)
+    ]

@@ -1,0 +1,134 @@
+"""Predictions: the facts of the model's page, and fair shares against their definition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cli.helpers import run, sentence
+
+from ringsched.calibrate.bed_jobs import JobRun, TestJob
+from ringsched.calibrate.blocks import typical_s, while_all_run
+from ringsched.calibrate.calibration import Calibration
+from ringsched.calibrate.noise import CpuTimes, Noise, steal_between
+from ringsched.calibrate.phases import simulate_phases
+from ringsched.calibrate.predict import Placed, fair_rates, predict
+from ringsched.calibrate.rights import NoRights, check_rights
+from ringsched.calibrate.validation import HELD_OUT
+from ringsched.calibrate.worker import Iteration
+from ringsched.errors import InputError
+
+LINK = Calibration(inter_server_gbps=0.16)  # 2 MB between two servers take 0.1 s
+
+
+@given(num_jobs=st.integers(1, 6), compute_s=st.floats(0, 1))
+def test_like_jobs_on_one_link(num_jobs: int, compute_s: float) -> None:
+    jobs = [Placed(placement=(0, 1), message_mb=2.0, compute_s=compute_s)] * num_jobs
+    expected = max(compute_s + 0.1, num_jobs * 0.1)
+    assert predict(jobs, LINK) == pytest.approx([expected] * num_jobs)
+
+
+@given(
+    demands=st.lists(st.floats(0.01, 2.0), min_size=1, max_size=6),
+    ends=st.lists(st.tuples(st.integers(0, 3), st.integers(4, 6)), min_size=6, max_size=6),
+)
+def test_fair_rates_are_max_min(demands: list[float], ends: list[tuple[int, int]]) -> None:
+    wanted = dict(enumerate(demands))
+    crossed = {at: frozenset(ends[at]) for at in wanted}
+    links = dict.fromkeys(range(7), 1.0)
+    rates = fair_rates(wanted, crossed, links)
+    loads = {link: sum(rate for at, rate in rates.items() if link in crossed[at]) for link in links}
+    assert all(load <= 1 + 1e-9 for load in loads.values())
+    for at, rate in rates.items():  # satisfied, or held up by a full link on which nobody has more
+        full = [link for link in crossed[at] if loads[link] >= 1 - 1e-9]
+        most = [max(r for other, r in rates.items() if link in crossed[other]) for link in full]
+        assert rate >= wanted[at] - 1e-9 or any(rate >= each - 1e-9 for each in most)
+
+
+def test_alone_all_models_agree() -> None:
+    calibration = Calibration(
+        inter_server_gbps=0.16,
+        intra_server_gbps=4.0,
+        reduce_gbps=40.0,
+        server_latency_ms=1.0,
+        degradation=0.3,
+    )
+    for placement in ((0, 1), (0, 0, 1), (0, 0)):
+        job = Placed(placement=placement, message_mb=2.0, compute_s=0.05)
+        expected = predict([job], calibration)[0]
+        assert predict([job], calibration, "paper") == pytest.approx([expected])
+        assert simulate_phases([job], [0.0], calibration, seconds=9) == pytest.approx([expected])
+    with pytest.raises(InputError, match="inter_server_gbps is needed"):
+        predict([job], Calibration(reduce_gbps=1.0))
+
+
+def test_a_job_that_computes_beside_one_that_does_not() -> None:
+    """Average rates promise it all it asks for; at every moment it has half the link."""
+    jobs = [Placed(placement=(0, 1), message_mb=2.0), Placed(placement=(0, 1), message_mb=2.0, compute_s=0.4)]
+    assert predict(jobs, LINK)[1] == pytest.approx(0.5)
+    assert simulate_phases(jobs, [0.0, 0.03], LINK, seconds=60)[1] == pytest.approx(0.6, rel=0.02)
+
+
+def test_held_out_placements_are_many_and_of_all_kinds() -> None:
+    jobs = [job for members in HELD_OUT.values() for job in members]
+    assert len(jobs) >= 12
+    assert {round(duty, 2) for _, duty in jobs} == {1.0, 0.5, 0.33}
+    assert all(max(placement) < 4 for placement, _ in jobs)
+
+
+def test_only_what_all_jobs_saw_is_counted() -> None:
+    def job(start_s: float, count: int) -> JobRun:
+        steps = tuple(Iteration(start_s + at, 1.0, 0.0, 0.0) for at in range(count))
+        settings = TestJob(placement=(0, 1), message_mb=1.0)
+        return JobRun(job=settings, iterations=steps, sent_bytes=())
+
+    early, late = while_all_run([job(0, 10), job(3, 12)])
+    assert [each.start_s for each in early] == [3, 4, 5, 6, 7, 8, 9]
+    assert [each.start_s for each in late] == [4, 5, 6, 7, 8, 9]
+
+
+def test_iterations_that_take_turns_are_averaged() -> None:
+    steps = [Iteration(0, seconds, 0, 0) for seconds in (1.0, 3.0, 3.0, 1.0, 3.0)]
+    assert typical_s(steps, alike=True) == 3.0
+    assert typical_s(steps, alike=False) == pytest.approx(2.2)
+
+
+def test_noise() -> None:
+    assert steal_between(CpuTimes(1000, 10), CpuTimes(2000, 60)) == 0.05
+    assert Noise(0.05, 0.0).disturbed
+    assert Noise(0.0, 0.3).disturbed
+    assert Noise(0.0, 0.0, 0.2).disturbed
+    assert not Noise(0.01, 0.1, 0.05).disturbed
+
+
+def test_rights_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    with pytest.raises(NoRights, match="needs Linux"):
+        check_rights()
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("shutil.which", lambda program: None if program == "tc" else f"/bin/{program}")
+    with pytest.raises(NoRights, match=r"needs the program tc \(package iproute2\)"):
+        check_rights()
+    monkeypatch.setattr("shutil.which", lambda program: f"/bin/{program}")
+    monkeypatch.setattr("ringsched.calibrate.rights.PRIVATE", ("sh", "-c", "echo unshare failed >&2; exit 1"))
+    with pytest.raises(NoRights, match="cannot be made here: unshare failed; it needs user namespaces"):
+        check_rights()
+
+
+def test_commands_without_the_rights_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    (tmp_path / "c.toml").write_text("[cluster]\ninter_server_gbps = 0.19\n")
+    output = tmp_path / "m.csv"
+    for command in (("testbed", "-o", output), ("validate", tmp_path / "c.toml")):
+        assert "the testbed needs the program unshare" in sentence(run("calibrate", *command))
+    assert not output.exists()
+
+
+def test_plans_that_cannot_be_run(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    assert run("plan", "examples/first.toml", "--policy", "first-fit", "-o", plan).exit_code == 0
+    said = sentence(run("calibrate", "run", "examples/first.toml", plan))
+    assert any(reason in said for reason in ("is none to be run", "the testbed runs 1 to 8", "is not run"))
+    assert "is no valid plan" in sentence(run("calibrate", "run", "examples/testbed.toml", plan))

@@ -6,6 +6,7 @@ joblib and Dask are imported where they are used, so that nobody waits for them 
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pickle import PicklingError
@@ -95,13 +96,20 @@ def _started(
 def _interrupts_held_back() -> Iterator[None]:
     """Start processes that a terminal's Ctrl-C does not reach; this one hears it a moment later.
 
-    What is blocked stays blocked in the threads and processes started meanwhile, from their first
-    instruction on: the workers end because this process ends them, in silence.
+    What is blocked and ignored stays so in the processes started meanwhile, from their first instruction
+    on, also if some library of theirs lifts the block: the workers end because this process ends them, in
+    silence. Here what comes meanwhile is kept by the block until there is a handler again.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.getsignal(signal.SIGINT)
+    may_ignore = threading.current_thread() is threading.main_thread() and handler is not None
     try:
+        if may_ignore:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         yield
     finally:
+        if may_ignore:
+            signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.measurement import GIGABITS_PER_MEGABYTE
+from ringsched.contention.fair_shares import fair_shares
 from ringsched.contention.iteration_time import sharing_factor
 from ringsched.errors import InputError
 from ringsched.model import Contention
@@ -96,7 +97,7 @@ def _max_min(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float)
 def fair_rates(
     demands: Mapping[int, float], crossed: Mapping[int, frozenset[int]], links: Mapping[int, float]
 ) -> dict[int, float]:
-    """Return the max-min fair rates by progressive filling: all rise together, until a link is full.
+    """Return the max-min fair rates, as `contention.model = "max-min"` has them.
 
     Parameters
     ----------
@@ -108,20 +109,9 @@ def fair_rates(
     Examples
     --------
     >>> fair_rates({0: 1.0, 1: 0.2}, {0: frozenset({0}), 1: frozenset({0})}, {0: 1.0})
-    {1: 0.2, 0: 0.8}
+    {0: 0.8, 1: 0.2}
     """
-    rates: dict[int, float] = {}
-    left, rising = dict(links), set(demands)
-    while rising:
-        on_link = Counter(link for job in rising for link in crossed[job])
-        level = min((left[link] / count for link, count in on_link.items()), default=math.inf)
-        content = {job for job in rising if demands[job] <= level}
-        if not content:
-            full = {link for link, count in on_link.items() if left[link] / count <= level * (1 + 1e-12)}
-            content = {job for job in rising if crossed[job] & full}
-        for job in sorted(content):
-            rates[job] = min(demands[job], level)
-            for link in crossed[job]:
-                left[link] -= rates[job]
-        rising -= content
-    return rates
+    speeds = [links.get(link, math.inf) for link in range(1 + max(links, default=-1))]
+    linked = {job: demand for job, demand in demands.items() if crossed[job]}
+    shares = fair_shares(linked, {job: sorted(crossed[job]) for job in linked}, speeds)
+    return dict(demands) | {job: share.gbps for job, share in shares.items()}

@@ -69,7 +69,8 @@ def contentions(draw: st.DrawFn) -> Contention:
 
 
 def fair_contentions() -> st.SearchStrategy[Contention]:
-    return st.sampled_from([Contention(model="max-min", server_latency_ms=ms) for ms in (0.0, 0.2)])
+    models = [(model, ms) for model in ("max-min", "phases") for ms in (0.0, 0.2)]
+    return st.sampled_from([Contention(model=model, server_latency_ms=ms) for model, ms in models])
 
 
 @st.composite

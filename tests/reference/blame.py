@@ -109,6 +109,11 @@ def _lay_blame(
     mine = [node for node in speeds if node in crossed[victim.name]]  # servers in order, then racks
     if scenario.contention.model == "max-min":
         slowest = _bottleneck(scenario, victim, running, gpus, mine)
+    elif scenario.contention.model == "phases":
+        crossing = [(job, gpus[job.name], crossed[job.name]) for job in running]
+        found = formulas.phased_iteration_times(scenario, crossing)[victim.name][1]
+        assert found is not None
+        slowest = found
     else:
         slowest = min(
             mine, key=lambda node: speeds[node] / formulas.contention_factor(scenario.contention, n[node])

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
+from tests.reference.phases import Phased, phased
+
 from ringsched.model import Contention, Job, Scenario
 
 Amount: TypeAlias = Fraction | float  # float includes int
@@ -77,7 +79,7 @@ def crossed(job: Job, placement: Gpus, rack_of: Mapping[str, str | None]) -> lis
 
 def contention_factor(contention: Contention, num_jobs: int, number: Number = Fraction) -> Amount:
     """f at `num_jobs` jobs on a link."""
-    if contention.model == "max-min":
+    if contention.model in ("max-min", "phases"):
         return number(num_jobs)
     if contention.model == "reserved":
         assert contention.lanes is not None
@@ -119,6 +121,8 @@ def iteration_times(
     crossing = [(job, placement, crossed(job, placement, rack_of)) for job, placement in running]
     if scenario.contention.model == "max-min":
         return _fair_iteration_times(scenario, crossing, speeds, number)
+    if scenario.contention.model == "phases":
+        return {name: tau for name, (tau, _) in phased_iteration_times(scenario, crossing).items()}
     n = Counter(v for _, _, nodes in crossing for v in nodes)
     taus = {}
     for job, placement, nodes in crossing:
@@ -152,6 +156,31 @@ def _fair_iteration_times(
     for name, rate in _max_min(wanted, links_of, speeds).items():
         taus[name] = bits[name] / rate
     return taus
+
+
+def phased_iteration_times(
+    scenario: Scenario, crossing: Sequence[tuple[Job, Gpus, list[Node]]]
+) -> dict[str, tuple[Amount, Node | None]]:
+    """tau_j, and the link on which the job is slowed, of exchanges that meet by chance."""
+    speeds = {node: Fraction(speed) for node, speed in uplinks(scenario).items()}
+    found: dict[str, tuple[Amount, Node | None]] = {}
+    rings, links_of = {}, {}
+    for job, placement, nodes in crossing:
+        links = [speeds[v] for v in nodes]
+        if any(len(held) >= 2 for held in placement.values()):
+            links.append(Fraction(scenario.cluster.intra_server_gbps))
+        num_servers = sum(1 for held in placement.values() if held)
+        found[job.name] = tau_at(scenario, job, min(links, default=None), num_servers), None
+        gbit = 2 * Fraction(job.gradient_mb) * 8 / 1000 * (job.gpus - 1) / job.gpus
+        if nodes and gbit > 0:
+            rest_s = Fraction(found[job.name][0]) - gbit / min(links)
+            rings[job.name] = Phased(gbit, min(links), rest_s)
+            links_of[job.name] = [node for node in speeds if node in nodes]  # servers in order, then racks
+    wanted = {name: ring.gbps for name, ring in rings.items()}
+    crowded = {name: Fraction(rate) for name, rate in _max_min(wanted, links_of, speeds).items()}
+    for name, (rate, node) in phased(rings, links_of, speeds, crowded).items():
+        found[name] = rings[name].rest_s + rings[name].gbit / rate, node
+    return found
 
 
 def _max_min(

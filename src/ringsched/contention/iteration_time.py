@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from ringsched.model import Cluster, Contention, Job
-from ringsched.model.contention import MAX_MIN
+from ringsched.model.contention import FAIR_MODELS
 
 GIGABITS_PER_MEGABYTE = 8e-3
 
@@ -59,7 +59,7 @@ def sharing_factor(contention: Contention, num_jobs: int) -> float:
     >>> [sharing_factor(Contention(model="reserved", lanes=2), num_jobs) for num_jobs in (1, 2, 3)]
     [2.0, 2.0, 3.0]
     """
-    if contention.model == MAX_MIN:
+    if contention.model in FAIR_MODELS:
         return float(num_jobs)  # at most: what some do not ask for, the others have
     if contention.lanes is not None:
         return float(max(contention.lanes, num_jobs))

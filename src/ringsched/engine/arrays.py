@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ringsched.contention.iteration_time import sharing_factor
 from ringsched.engine.problem import Problem
-from ringsched.model.contention import MAX_MIN
+from ringsched.model.contention import FAIR_MODELS, PHASES
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -23,7 +23,8 @@ class Arrays(NamedTuple):
     """
 
     slotted: bool
-    is_fair: bool  # links are shared max-min fairly
+    is_fair: bool  # links are shared max-min fairly ...
+    is_phased: bool  # ... at each moment, not on average
     unit_s: float
     intra_gbps: float
     latency_s: float
@@ -54,7 +55,8 @@ def arrays_of(problem: Problem) -> Arrays:
     most_jobs = min(problem.num_jobs, int(capacity.max(initial=0)))
     return Arrays(
         slotted=problem.clock.slotted,
-        is_fair=contention.model == MAX_MIN,
+        is_fair=contention.model in FAIR_MODELS,
+        is_phased=contention.model == PHASES,
         unit_s=problem.clock.unit_s,
         intra_gbps=network.intra_server_gbps,
         latency_s=contention.server_latency_ms * 1e-3,

@@ -6,6 +6,7 @@ import math
 
 from ringsched.contention.kernels import tau_at
 from ringsched.engine.arrays import Arrays
+from ringsched.engine.phases import meet_by_chance
 from ringsched.engine.state import ENDED, NUM_TOUCHED, STAMP, State, touch
 from ringsched.jit import kernel, part
 
@@ -31,6 +32,8 @@ def share_fairly(arrays: Arrays, state: State) -> None:
         if num_content == 0:
             num_content = _give_the_full(arrays, state, num_links, level)
         num_open -= num_content
+    if arrays.is_phased:
+        meet_by_chance(arrays, state)
 
 
 @part
@@ -60,7 +63,10 @@ def _gather(arrays: Arrays, state: State) -> int:
 
 @part
 def _ask(arrays: Arrays, state: State) -> int:
-    """Set what every spread job asks for: its average rate with its links for itself; return how many."""
+    """Set what every spread job asks for, its links for itself; return how many.
+
+    That is its average rate, or, where links are shared at each moment, its rate while it exchanges.
+    """
     num_open = 0
     for at in range(state.counts[NUM_TOUCHED]):
         job = state.touched[at]
@@ -73,7 +79,8 @@ def _ask(arrays: Arrays, state: State) -> int:
             gbps = min(gbps, arrays.uplink_gbps[state.entry_link[its]])
         state.fair_tau[job] = tau_at(arrays, job, gbps, state.num_servers[job])
         if arrays.exchange_gbit[job] > 0:
-            state.fair_wish[job] = arrays.exchange_gbit[job] / state.fair_tau[job]
+            average_gbps = arrays.exchange_gbit[job] / state.fair_tau[job]
+            state.fair_wish[job] = gbps if arrays.is_phased else average_gbps
             for its in range(entry, entry + state.num_links[job]):
                 state.fair_open[state.entry_link[its]] += 1
             num_open += 1
@@ -122,4 +129,5 @@ def _give(arrays: Arrays, state: State, job: int, gbps: float) -> None:
         link = state.entry_link[its]
         state.fair_left[link] = max(0.0, state.fair_left[link] - gbps)
         state.fair_open[link] -= 1
+    state.fair_rate[job] = gbps
     state.fair_wish[job] = _HAS_ITS_OWN

@@ -50,13 +50,15 @@ class State(NamedTuple):
     entry_place: NDArray[np.int32]  # of each entry: its place among those on the link
     num_links: Integers  # of each job
     rack_gpus: Integers  # of each node, scratch
-    # max-min sharing, scratch but for `fair_tau`
+    # fair sharing, scratch but for `fair_tau`
     fair_links: Integers  # links to be shared
     fair_seen: Integers  # of each link: stamped if it is one of them
     fair_left: Floats  # of each link: speed not given to anybody yet
     fair_open: Integers  # of each link: jobs that have not got theirs yet
     fair_full: NDArray[np.bool_]  # of each link: those have all that is left
-    fair_wish: Floats  # of each job: its average rate alone on its links; negative once it has its own
+    fair_wish: Floats  # of each job: the rate it asks for; negative once it has its own
+    fair_rate: Floats  # of each job: the rate it got
+    fair_met: Floats  # of each job: the part of its time in which it exchanges, so that others meet it
     fair_tau: Floats  # of each job: seconds per iteration at the rate it got
     # jobs
     gpus_of: Integers
@@ -104,6 +106,8 @@ def new_state(arrays: Arrays) -> State:
         fair_open=_integers(num_nodes if arrays.is_fair else 0),
         fair_full=np.zeros(num_nodes if arrays.is_fair else 0, dtype=np.bool_),
         fair_wish=np.zeros(num_jobs if arrays.is_fair else 0),
+        fair_rate=np.zeros(num_jobs if arrays.is_fair else 0),
+        fair_met=np.zeros(num_jobs if arrays.is_phased else 0),
         fair_tau=np.zeros(num_jobs if arrays.is_fair else 0),
         gpus_of=_integers(arrays.gpu_first[-1]),
         start=np.zeros(num_jobs),

@@ -10,7 +10,9 @@ from ringsched.errors import InputError
 from ringsched.model.checks import Replaceable, choice, integer, number, sequence, settle
 
 MAX_MIN = "max-min"
-MODELS = ("paper", MAX_MIN, "reserved")
+PHASES = "phases"
+FAIR_MODELS = (MAX_MIN, PHASES)  # links are shared fairly; nothing else is to be set
+MODELS = ("paper", *FAIR_MODELS, "reserved")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +23,9 @@ class Contention(Replaceable):
     ----------
     model
         "paper": the bottleneck rule of the paper's section 4.1. "max-min": links share their speed fairly
-        among the average rates that the jobs ask for, and what one leaves others take. "reserved": every
-        link is divided into lanes of equal speed, and a job on it has one of them, whatever the others do.
+        among the average rates that the jobs ask for, and what one leaves others take. "phases": they do so
+        at each moment, among those that exchange just then, which they do by chance. "reserved": every link
+        is divided into lanes of equal speed, and a job on it has one of them, whatever the others do.
     share
         ξ1, the part of the jobs on a link that contend at a time, in (0, 1]; 1 if absent.
     degradation
@@ -50,7 +53,7 @@ class Contention(Replaceable):
             model=choice(self.model, "model", MODELS),
             server_latency_ms=number(self.server_latency_ms, "server_latency_ms", minimum=0),
         )
-        if self.model == MAX_MIN:
+        if self.model in FAIR_MODELS:
             self._check_absent("share", "degradation", "table", "lanes")
         elif self.model == "reserved":
             self._check_reserved()
@@ -108,7 +111,7 @@ class Contention(Replaceable):
     def expanded(self) -> dict[str, Any]:
         """Return the fields as a scenario file writes them, defaults filled in."""
         fields: dict[str, Any] = {"model": self.model, "server_latency_ms": self.server_latency_ms}
-        if self.model == MAX_MIN:
+        if self.model in FAIR_MODELS:
             return fields
         if self.model == "reserved":
             return fields | {"lanes": self.lanes}

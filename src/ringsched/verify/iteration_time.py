@@ -39,7 +39,8 @@ class Network:
         ] + [rack.uplink_gbps for rack in cluster.racks]
         # f_v at n_v = 0, 1, ...; no link is crossed by more jobs than there are.
         self.factors = [slowdown(scenario.contention, max(1, n)) for n in range(len(scenario.jobs) + 2)]
-        self.is_fair = scenario.contention.model == "max-min"
+        self.is_fair = scenario.contention.model in ("max-min", "phases")
+        self.is_phased = scenario.contention.model == "phases"
         self.num_spreadable = sum(job.gpus >= 2 for job in scenario.jobs)
 
     def shape(self, gpus_on: Mapping[str, int]) -> Shape:
@@ -80,7 +81,7 @@ class Network:
     def worst_tau_s(self, job: Job) -> float:
         """Return the worst case: as spread as can be, over the slowest link with all who could share it."""
         num_servers = min(job.gpus, len(self.servers))
-        if self.is_fair and num_servers >= 2:
+        if self.is_fair and not self.is_phased and num_servers >= 2:
             # At least an equal part of the fullest link, or all that the job asks for.
             alone_s = self.tau_at(job, min(self.intra_gbps, *self.uplinks_gbps), num_servers)
             return max(alone_s, self.exchanged_gbit(job) / self._slowest_contended_gbps)
@@ -90,6 +91,11 @@ class Network:
     def exchanged_gbit(self, job: Job) -> float:
         """Return what a worker sends in an iteration: 2m(w-1)/w."""
         return 2 * job.gradient_mb * GBIT_PER_MB * ((job.gpus - 1) / job.gpus)
+
+    def fastest_gbps(self, shape: Shape) -> float:
+        """Return the speed of the slowest part of a ring that has its links for itself."""
+        within = [self.intra_gbps] if shape.shares_server else []
+        return min(within + [self.uplinks_gbps[node] for node in shape.crossed], default=math.inf)
 
     def tau_at(self, job: Job, bandwidth_gbps: float, num_servers: int) -> float:
         """Return tau_j when the slowest link of its ring has so much, and it uses so many servers."""
@@ -141,7 +147,7 @@ def slowdown(contention: Contention, num_jobs: int) -> float:
     >>> slowdown(Contention(model="reserved", lanes=4), 3)
     4.0
     """
-    if contention.model == "max-min":
+    if contention.model in ("max-min", "phases"):
         return float(num_jobs)  # at the worst, when all ask for more than an equal part
     if contention.model == "reserved" and contention.lanes is not None:
         # A lane is a fixed part of the link; jobs beyond the last lane leave equal parts for all.

@@ -11,6 +11,7 @@ from ringsched.model import Job
 from ringsched.verify.clock import Clock
 from ringsched.verify.fair_shares import connected, fair_rates
 from ringsched.verify.iteration_time import Network, Shape
+from ringsched.verify.phases import phased_taus
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,20 @@ class Replay:
             return {at: network.tau_s(runs[at].job, runs[at].shape, self._crossing) for at in touched}
         taus = {at: network.tau_s(runs[at].job, runs[at].shape) for at in touched}
         sent = {at: network.exchanged_gbit(runs[at].job) for at in touched if self._crossed[at]}
+        if network.is_phased:
+            return taus | self._phased_taus([at for at, gbit in sent.items() if gbit > 0])
         wishes = {at: gbit / taus[at] for at, gbit in sent.items() if gbit > 0}
         rates = fair_rates(wishes, self._crossed, network.uplinks_gbps)
         return taus | {at: sent[at] / rate for at, rate in rates.items() if rate < wishes[at]}
+
+    def _phased_taus(self, rings: Sequence[int]) -> dict[int, float]:
+        network, runs = self._network, self._runs
+
+        def tau_at(at: int, gbps: float) -> float:
+            return network.tau_at(runs[at].job, gbps, runs[at].shape.num_servers)
+
+        alone = {at: network.fastest_gbps(runs[at].shape) for at in rings}
+        return phased_taus(alone, self._crossed, network.uplinks_gbps, tau_at)
 
     def _set_paces(self, touched: Iterable[int], now: float) -> None:
         for at, tau_s in self._taus(touched).items():

@@ -1,15 +1,19 @@
-"""How fast jobs go on links that are shared max-min fairly: a change is felt by all who are connected."""
+"""How fast jobs go on links that are shared fairly: a change is felt by all who are connected."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ringsched.contention.extremes import uncontended_tau
 from ringsched.contention.fair_shares import NO_LINK, fair_shares
+from ringsched.contention.iteration_time import iteration_time_s
 from ringsched.contention.network import Shape
+from ringsched.contention.phases import Ring, phase_shares
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
+from ringsched.model.contention import PHASES
 
 
 class Pace(NamedTuple):
@@ -69,15 +73,48 @@ def _paces(
 ) -> dict[int, Pace]:
     contention, network = problem.scenario.contention, problem.network
     alone = {job: uncontended_tau(problem.works[job], shapes[job], network, contention) for job in jobs}
-    wishes = {
-        job: problem.works[job].exchange_gbit / tau
-        for job, tau in alone.items()
-        if problem.works[job].exchange_gbit > 0
-    }
-    links_of = {job: shapes[job].links for job in wishes}
+    exchanging = [job for job in jobs if problem.works[job].exchange_gbit > 0]
     paces = {job: Pace(instant, tau, NO_LINK, 1) for job, tau in alone.items()}
-    for job, (gbps, link) in fair_shares(wishes, links_of, network.uplink_gbps).items():
+    slowed = _phased if contention.model == PHASES else _on_average
+    for job, (tau, link) in slowed(problem, shapes, {job: alone[job] for job in exchanging}).items():
         if link != NO_LINK:
-            tau = problem.works[job].exchange_gbit / gbps
             paces[job] = Pace(instant, tau, link, len(on_link[link]))
     return paces
+
+
+def _on_average(
+    problem: Problem, shapes: Sequence[Shape], alone: dict[int, float]
+) -> dict[int, tuple[float, int]]:
+    """Return tau, and the link that keeps a job from more, by average rates."""
+    sent = {job: problem.works[job].exchange_gbit for job in alone}
+    wishes = {job: sent[job] / tau for job, tau in alone.items()}
+    links_of = {job: shapes[job].links for job in alone}
+    shares = fair_shares(wishes, links_of, problem.network.uplink_gbps)
+    return {job: (sent[job] / gbps, link) for job, (gbps, link) in shares.items()}
+
+
+def _phased(
+    problem: Problem, shapes: Sequence[Shape], alone: dict[int, float]
+) -> dict[int, tuple[float, int]]:
+    """Return the same of exchanges that meet by chance."""
+    latency_s = problem.scenario.contention.server_latency_ms * 1e-3
+
+    def tau_at(job: int, gbps: float) -> float:
+        return iteration_time_s(
+            problem.works[job],
+            bandwidth_gbps=gbps,
+            num_servers=shapes[job].num_servers,
+            server_latency_s=latency_s,
+        )
+
+    rings = {
+        job: Ring(
+            exchange_gbit=problem.works[job].exchange_gbit,
+            rest_s=tau_at(job, math.inf),
+            free_gbps=shapes[job].free_gbps,
+            links=shapes[job].links,
+        )
+        for job in alone
+    }
+    shares = phase_shares(rings, problem.network.uplink_gbps)
+    return {job: (tau_at(job, gbps), link) for job, (gbps, link) in shares.items()}

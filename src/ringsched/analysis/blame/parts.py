@@ -15,7 +15,7 @@ from ringsched.contention.iteration_time import iteration_time_s, sharing_factor
 from ringsched.contention.network import Shape
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
-from ringsched.model.contention import MAX_MIN
+from ringsched.model.contention import FAIR_MODELS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Split:
         self.factors = np.array([1.0, *(sharing_factor(contention, n) for n in range(1, most_jobs + 1))])
         num_spreadable = sum(gpus >= 2 for gpus in problem.gpus)
         self._extremes = Extremes(problem.network, contention, num_spreadable)
-        self._fair = fair_paces(problem, run, self.shapes) if contention.model == MAX_MIN else None
+        self._fair = fair_paces(problem, run, self.shapes) if contention.model in FAIR_MODELS else None
 
     def parts(self, job: int, lost_s: Floats) -> Parts:
         """Return the parts of a job's duration, given what it loses in each interval."""

@@ -13,7 +13,7 @@ from ringsched.calibrate.bed_jobs import JobRun, TestJob
 from ringsched.calibrate.blocks import typical_s, while_all_run
 from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.noise import CpuTimes, Noise, steal_between
-from ringsched.calibrate.phases import simulate_phases
+from ringsched.calibrate.one_by_one import simulate_exchanges
 from ringsched.calibrate.predict import Placed, fair_rates, predict
 from ringsched.calibrate.rights import NoRights, check_rights
 from ringsched.calibrate.validation import HELD_OUT
@@ -27,7 +27,8 @@ LINK = Calibration(inter_server_gbps=0.16)  # 2 MB between two servers take 0.1 
 def test_like_jobs_on_one_link(num_jobs: int, compute_s: float) -> None:
     jobs = [Placed(placement=(0, 1), message_mb=2.0, compute_s=compute_s)] * num_jobs
     expected = max(compute_s + 0.1, num_jobs * 0.1)
-    assert predict(jobs, LINK) == pytest.approx([expected] * num_jobs)
+    assert predict(jobs, LINK, "max-min") == pytest.approx([expected] * num_jobs)
+    assert expected - 1e-9 <= predict(jobs, LINK)[0] <= predict(jobs, LINK, "paper")[0] + 1e-9
 
 
 @given(
@@ -59,7 +60,8 @@ def test_alone_all_models_agree() -> None:
         job = Placed(placement=placement, message_mb=2.0, compute_s=0.05)
         expected = predict([job], calibration)[0]
         assert predict([job], calibration, "paper") == pytest.approx([expected])
-        assert simulate_phases([job], [0.0], calibration, seconds=9) == pytest.approx([expected])
+        assert predict([job], calibration, "max-min") == pytest.approx([expected])
+        assert simulate_exchanges([job], [0.0], calibration, seconds=9) == pytest.approx([expected])
     with pytest.raises(InputError, match="inter_server_gbps is needed"):
         predict([job], Calibration(reduce_gbps=1.0))
 
@@ -67,8 +69,9 @@ def test_alone_all_models_agree() -> None:
 def test_a_job_that_computes_beside_one_that_does_not() -> None:
     """Average rates promise it all it asks for; at every moment it has half the link."""
     jobs = [Placed(placement=(0, 1), message_mb=2.0), Placed(placement=(0, 1), message_mb=2.0, compute_s=0.4)]
-    assert predict(jobs, LINK)[1] == pytest.approx(0.5)
-    assert simulate_phases(jobs, [0.0, 0.03], LINK, seconds=60)[1] == pytest.approx(0.6, rel=0.02)
+    assert predict(jobs, LINK, "max-min")[1] == pytest.approx(0.5)
+    assert predict(jobs, LINK)[1] == pytest.approx(0.6)
+    assert simulate_exchanges(jobs, [0.0, 0.03], LINK, seconds=60)[1] == pytest.approx(0.6, rel=0.02)
 
 
 def test_held_out_placements_are_many_and_of_all_kinds() -> None:

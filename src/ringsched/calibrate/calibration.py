@@ -16,6 +16,7 @@ from ringsched.io.decode import check_keys, parse, table
 from ringsched.io.files import write_lines
 from ringsched.model import Contention, Scenario
 from ringsched.model.checks import number, settle
+from ringsched.model.contention import FAIR_MODELS
 
 SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps")
 CONTENTION = ("share", "degradation", "table", "server_latency_ms")
@@ -97,6 +98,8 @@ def apply_calibration(calibration: Calibration, scenario: Scenario) -> Scenario:
     """
     speeds = {name: value for name in SPEEDS if (value := getattr(calibration, name)) is not None}
     contention, changes = scenario.contention, calibration.contention_fields()
+    if contention.model in FAIR_MODELS:  # they need no more of it
+        changes = {name: value for name, value in changes.items() if name == "server_latency_ms"}
     if contention.model == "reserved" and changes.keys() - {"server_latency_ms"}:
         changes = {"model": "paper"} | changes  # lanes know no slow-down
     return scenario.replace(

@@ -1,4 +1,4 @@
-"""What the models say of jobs that run at the same time: the paper's rule, and max-min fair shares."""
+"""What the models say of jobs that run at the same time: the paper's rule, and two ways of fair sharing."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.measurement import GIGABITS_PER_MEGABYTE
 from ringsched.contention.fair_shares import fair_shares
 from ringsched.contention.iteration_time import sharing_factor
+from ringsched.contention.phases import Ring, phase_shares
 from ringsched.errors import InputError
 from ringsched.model import Contention
+from ringsched.model.contention import MAX_MIN, PHASES
 
-MODELS = ("max-min", "paper")
+MODELS = (PHASES, MAX_MIN, "paper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,7 @@ class Placed:
         return 2 * self.message_mb * GIGABITS_PER_MEGABYTE * (workers - 1) / workers
 
 
-def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = "max-min") -> list[float]:
+def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = PHASES) -> list[float]:
     """Return the seconds per iteration of jobs that run at the same time, by one of the `MODELS`.
 
     Examples
@@ -48,11 +51,14 @@ def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = "max-
     [0.15, 0.3, 0.3, 0.3]
     >>> [round(seconds, 3) for seconds in predict(chain, measured, "paper")]
     [0.2, 0.3, 0.3, 0.3]
+    >>> pair = [Placed(placement=(0, 1), message_mb=2.0, compute_s=0.1)] * 2
+    >>> [round(predict(pair, measured, model)[0], 3) for model in MODELS]
+    [0.243, 0.2, 0.3]
     """
     if calibration.inter_server_gbps is None:
         raise InputError("is needed to predict anything", field="inter_server_gbps")
-    if model == "max-min":
-        return _max_min(jobs, calibration, calibration.inter_server_gbps)
+    if model in FAIR:
+        return FAIR[model](jobs, calibration, calibration.inter_server_gbps)
     return _paper(jobs, calibration, calibration.inter_server_gbps)
 
 
@@ -92,6 +98,27 @@ def _max_min(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float)
     links = {server: link_gbps for job in spread.values() for server in job.servers}
     rates = fair_rates(demands, {at: job.servers for at, job in spread.items()}, links)
     return [jobs[at].exchange_gbit / rates[at] if at in rates else found[at] for at in range(len(jobs))]
+
+
+def _phases(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float) -> list[float]:
+    rings = {
+        at: Ring(
+            exchange_gbit=job.exchange_gbit,
+            rest_s=rest_s(job, calibration),
+            free_gbps=free_gbps(job, calibration),
+            links=sorted(job.servers),
+        )
+        for at, job in enumerate(jobs)
+        if len(job.servers) > 1
+    }
+    shares = phase_shares(rings, [link_gbps] * (1 + max(chain(*(job.servers for job in jobs)))))
+    speeds = [shares[at].gbps if at in shares else free_gbps(job, calibration) for at, job in enumerate(jobs)]
+    return [
+        job.exchange_gbit / speed + rest_s(job, calibration) for job, speed in zip(jobs, speeds, strict=True)
+    ]
+
+
+FAIR = {MAX_MIN: _max_min, PHASES: _phases}
 
 
 def fair_rates(

@@ -9,14 +9,14 @@ from statistics import median
 from ringsched.calibrate.bed_jobs import TestJob
 from ringsched.calibrate.blocks import MeasuredBlock, measure
 from ringsched.calibrate.calibration import Calibration
-from ringsched.calibrate.phases import simulate_phases
+from ringsched.calibrate.one_by_one import simulate_exchanges
 from ringsched.calibrate.predict import MODELS, Placed, predict
 from ringsched.calibrate.testbed import Testbed
 from ringsched.errors import InputError
 
 SERVERS = 4
-PHASES = "by phases"
-COLUMNS = (*MODELS, PHASES)
+ONE_BY_ONE = "one by one"
+COLUMNS = (*MODELS, ONE_BY_ONE)
 # Servers of every worker and duty cycle of jobs that run at the same time; none of it is in the procedure.
 HELD_OUT: dict[str, tuple[tuple[tuple[int, ...], float], ...]] = {
     "a chain": (((0, 1), 1.0), ((1, 2), 1.0), ((2, 3), 1.0), ((2, 3), 1.0)),
@@ -75,7 +75,7 @@ def validate(
         blocks.append(block)
         starts_s = [job.start_s for job in block.jobs]
         predicted = {model: predict(placed, calibration, model) for model in MODELS}
-        predicted[PHASES] = simulate_phases(placed, starts_s, calibration, seconds=seconds)
+        predicted[ONE_BY_ONE] = simulate_exchanges(placed, starts_s, calibration, seconds=seconds)
         for at, (placement, duty) in enumerate(members):
             jobs.append(
                 ValidatedJob(

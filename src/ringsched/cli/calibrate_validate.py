@@ -32,8 +32,8 @@ def validate_command(
     """Run placements the fit has not seen on the testbed and compare.
 
     CALIBRATION is what `calibrate fit -o` wrote. Sixteen jobs in five blocks: a chain, 3+1, duty cycles of
-    1, 0.5 and 0.33, and a mixture. Prints the iteration measured beside what max-min fairness and the paper's
-    rule say, and what a simulation of every exchange says.
+    1, 0.5 and 0.33, and a mixture. Prints the iteration measured beside what the contention models phases,
+    max-min and paper say, and what a simulation of the exchanges one by one says.
     """
     from ringsched.calibrate.calibration import load_calibration
     from ringsched.calibrate.testbed import Testbed

@@ -15,7 +15,7 @@ from ringsched.calibrate.predict import Placed, fair_rates, free_gbps, rest_s
 SETTLING = 0.25  # of the time, which is not counted
 
 
-def simulate_phases(
+def simulate_exchanges(
     jobs: Sequence[Placed], starts_s: Sequence[float], calibration: Calibration, *, seconds: float
 ) -> list[float]:
     """Return the mean seconds per iteration of jobs whose exchanges share links fairly at every moment.
@@ -24,9 +24,9 @@ def simulate_phases(
     --------
     >>> pair = [Placed(placement=(0, 1), message_mb=2.0, compute_s=0.1)] * 2
     >>> measured = Calibration(inter_server_gbps=0.16)  # an exchange alone takes a tenth of a second
-    >>> [round(each, 3) for each in simulate_phases(pair, [0.0, 0.1], measured, seconds=10)]
+    >>> [round(each, 3) for each in simulate_exchanges(pair, [0.0, 0.1], measured, seconds=10)]
     [0.2, 0.2]
-    >>> [round(each, 3) for each in simulate_phases(pair, [0.0, 0.0], measured, seconds=10)]
+    >>> [round(each, 3) for each in simulate_exchanges(pair, [0.0, 0.0], measured, seconds=10)]
     [0.3, 0.3]
     """
     link_gbps = calibration.inter_server_gbps or math.inf

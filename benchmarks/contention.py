@@ -1,0 +1,68 @@
+"""How near the contention models come to exchanges simulated one by one, on links shared fairly at each moment."""
+
+from __future__ import annotations
+
+import random
+from statistics import median
+from typing import Any
+
+from ringsched.calibrate.calibration import Calibration
+from ringsched.calibrate.one_by_one import simulate_exchanges
+from ringsched.calibrate.predict import MODELS, Placed, predict
+
+LINKS = Calibration(inter_server_gbps=1.0)
+KINDS = {
+    "always exchanging": (1.0,),
+    "all kinds": (1.0, 0.7, 0.5, 0.33, 0.2, 0.1),
+    "a third to half": (0.5, 0.4, 0.3),
+    "seldom": (0.2, 0.1, 0.05),
+}
+
+
+def models() -> dict[str, Any]:
+    """Models of contention against exchanges simulated one by one; jobs by the part of their time they exchange."""
+    results: dict[str, Any] = {}
+    for kind, duty_cycles in KINDS.items():
+        for model, sizes in errors(duty_cycles, networks=60, draws=8, seed=7).items():
+            ordered = sorted(sizes)
+            results[f"{kind}, {model}, median error, %"] = round(100 * median(ordered), 1)
+            results[f"{kind}, {model}, 95 % within, %"] = round(100 * ordered[int(0.95 * len(ordered))], 1)
+    return results
+
+
+def errors(
+    duty_cycles: tuple[float, ...], *, networks: int, draws: int, seed: int
+) -> dict[str, list[float]]:
+    """Return the sizes of the relative errors of every model, over all jobs of random networks."""
+    rng = random.Random(seed)
+    found: dict[str, list[float]] = {model: [] for model in MODELS}
+    for _ in range(networks):
+        jobs = _jobs(duty_cycles, rng)
+        simulated_s = _simulated(jobs, draws, rng)
+        for model in MODELS:
+            predicted_s = predict(jobs, LINKS, model)
+            found[model] += [abs(p / s - 1) for p, s in zip(predicted_s, simulated_s, strict=True)]
+    return found
+
+
+def _jobs(duty_cycles: tuple[float, ...], rng: random.Random) -> list[Placed]:
+    """Return two to seven jobs, each with a worker on two to four of three to six servers."""
+    servers = rng.choice([3, 4, 6])
+    jobs = []
+    for _ in range(rng.randint(2, 7)):
+        placement = tuple(sorted(rng.sample(range(servers), min(servers, rng.choice([2, 2, 2, 3, 4])))))
+        alone = Placed(placement=placement, message_mb=rng.uniform(60, 250))
+        compute_s = predict([alone], LINKS)[0] * (1 / rng.choice(duty_cycles) - 1)
+        jobs.append(Placed(placement=placement, message_mb=alone.message_mb, compute_s=compute_s))
+    return jobs
+
+
+def _simulated(jobs: list[Placed], draws: int, rng: random.Random) -> list[float]:
+    """Return seconds per iteration: averaged, by rates, over random starts, since those stay felt."""
+    alone_s = [predict([job], LINKS)[0] for job in jobs]
+    rates = [0.0] * len(jobs)
+    for _ in range(draws):
+        starts_s = [rng.uniform(0, each_s) for each_s in alone_s]
+        took_s = simulate_exchanges(jobs, starts_s, LINKS, seconds=60 * max(alone_s))
+        rates = [rate + 1 / each_s for rate, each_s in zip(rates, took_s, strict=True)]
+    return [draws / rate for rate in rates]

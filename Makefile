@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types layers nightly bench pictures clean
+.PHONY: help demo test testbed check format lint types layers nightly bench pictures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -23,9 +23,12 @@ test: $(VENV)/.dev ## run the tests
 	@$(BIN)/ringsched plan examples/delay.toml --policy exact > /dev/null & exact=$$!; \
 		$(BIN)/ringsched simulate examples/delay.toml > /dev/null && \
 		$(BIN)/ringsched simulate examples/delay.toml --policy sjf-bco > /dev/null && wait $$exact
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed"
 
-check: format lint types layers test ## what CI runs: format, lint, strict types, import layers, tests
+testbed: $(VENV)/.dev ## measure real rings between network namespaces; nothing beside it, timing is what is tested
+	$(BIN)/python -m pytest -m "testbed and not slow" tests/calibrate
+
+check: format lint types layers test testbed ## what CI runs: format, lint, types, import layers, tests
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format --check src tests examples benchmarks docs/pictures
@@ -40,8 +43,9 @@ layers: $(VENV)/.dev
 	$(BIN)/lint-imports --no-cache
 
 nightly: $(VENV)/.dev ## the long runs too, with fresh random examples, and the kernels as plain Python
-	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal -m "not testbed"
+	$(BIN)/python -m pytest -m testbed tests/calibrate
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed"
 
 bench: $(VENV)/.dev ## measure, keep the results, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks.run

@@ -25,6 +25,8 @@ class MeasuredBlock:
     medians: tuple[Iteration, ...]  # of each job: its parts, each the median over iterations
     seconds: tuple[float, ...]  # of each job: an iteration, by `typical_s`
     noise: Noise
+    overhead: float | None  # bytes on the wire over the jobs' own, if anything went over a link
+    sent_again: float  # share of the bytes on the wire
     num_tries: int
     by_processor: bool  # limited by cores, not by links: waiting for a core is a part of it
 
@@ -114,6 +116,8 @@ def _measured(name: str, run: BlockRun, number: int, by_processor: bool) -> Meas
         medians=tuple(Iteration(*(median(part) for part in zip(*each, strict=True))) for each in counted),
         seconds=tuple(typical_s(iterations, alike=alike) for iterations in counted),
         noise=run.noise._replace(spread=spread),
+        overhead=run.overhead,
+        sent_again=run.sent_again,
         num_tries=number,
         by_processor=by_processor,
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 from ringsched.calibrate.fabric import address_of, build, enter, port_of
 from ringsched.calibrate.peers import Address
+from ringsched.calibrate.traffic import segments_again, wire_bytes
 from ringsched.calibrate.worker import run_worker
 from ringsched.errors import RingschedError
 
@@ -33,7 +34,9 @@ def main() -> None:
         _answer({"error": str(error)})
         return
     while line := lines.next():
-        _answer(_block(json.loads(line), lines))
+        before = wire_bytes(asked["servers"])
+        said = _block(json.loads(line), lines)
+        _answer(said | {"wire_bytes": wire_bytes(asked["servers"]) - before})
 
 
 class _Lines:
@@ -79,6 +82,7 @@ def _work(writing: int, rank: int, ring: list[Address], settings: dict[str, Any]
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         enter(settings["placement"][rank])
+        before = segments_again()
         run = run_worker(
             rank,
             ring,
@@ -93,6 +97,7 @@ def _work(writing: int, rank: int, ring: list[Address], settings: dict[str, Any]
             "iterations": run.iterations,
             "sent_bytes": run.sent_bytes,
             "waited_s": run.waited_s,
+            "segments_again": segments_again() - before,
         }
     except RingschedError as error:
         said = {"error": str(error)}

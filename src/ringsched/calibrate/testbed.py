@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ringsched.calibrate.bed_jobs import BlockRun, JobRun, TestJob
+from ringsched.calibrate.bed_jobs import BlockRun, JobRun, TestJob, Traffic
 from ringsched.calibrate.fabric import MOST_JOBS, PAYLOAD, PORTS_PER_JOB
 from ringsched.calibrate.noise import Noise, cpu_times, steal_between
 from ringsched.calibrate.peers import RingBroken
@@ -114,7 +114,12 @@ class Testbed:
             since = [each._replace(start_s=each.start_s - said["begin_s"]) for each in iterations]
             sent = tuple(each["sent_bytes"] for each in workers)
             runs.append(JobRun(job=job, iterations=tuple(since), sent_bytes=sent))
-        return BlockRun(jobs=tuple(runs), noise=Noise(steal, max(shares)))
+        again: dict[int, int] = {}  # by server: its workers share a network, so they count the same
+        for each in said["workers"]:
+            server = jobs[each["job"]].placement[each["rank"]]
+            again[server] = max(again.get(server, 0), each["segments_again"])
+        traffic = Traffic(said["wire_bytes"], sum(again.values()))
+        return BlockRun(jobs=tuple(runs), noise=Noise(steal, max(shares)), traffic=traffic)
 
     def _check(self, job: TestJob) -> None:
         if not 2 <= len(job.placement) <= PORTS_PER_JOB:

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.table import Table
 
 from ringsched.calibrate.blocks import MeasuredBlock
+from ringsched.calibrate.carried import carried
 from ringsched.calibrate.carry_out import CarriedOut
 from ringsched.calibrate.testbed import Testbed
 from ringsched.calibrate.validation import COLUMNS, Validation
@@ -39,6 +40,12 @@ def print_blocks(blocks: Sequence[MeasuredBlock], testbed: Testbed, output: Path
         )
     else:
         parts.append("ok: no block was disturbed")
+    if alone := carried(blocks):
+        parts.append(
+            f"alone a link carried {alone.payload_mbps:.1f} Mbit/s of payload, {alone.wire_mbps:.1f} with "
+            f"all headers, of {testbed.mbps:g} ({alone.wire_mbps / testbed.mbps - 1:+.1%}); "
+            f"{alone.sent_again:.2%} was sent again"
+        )
     show([*parts, *([] if output is None else [f"measurements written to {output}"])])
 
 

@@ -113,6 +113,8 @@ def _content(block: MeasuredBlock) -> dict[str, Any]:
         "suspect": block.suspect,
         "tries": block.num_tries,
         "noise": block.noise._asdict(),
+        "wire_bytes_per_payload_byte": block.overhead,
+        "sent_again": block.sent_again,
         "jobs": [
             asdict(job) | {"median_s": seconds} | {key: medians._asdict()[key] for key in _PARTS}
             for job, seconds, medians in zip(block.jobs, block.seconds, block.medians, strict=True)

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import insight, measure, online, planner, report
+from benchmarks import contention, insight, measure, online, planner, report
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -39,6 +39,7 @@ FIGURES = {
     "explain": insight.explain,
     "whatif": insight.whatif,
     "report": report.report,
+    "models": contention.models,
 }
 GOALS = {
     "one_trial": "at most 0.2 ms",
@@ -59,6 +60,7 @@ GOALS = {
     "simpy": "the same results, at least 30 times faster",
     "explain": "shown",
     "whatif": "variants under 1 s",
+    "models": "shown",
     "report": "160 jobs under 3 MB, 2,000 jobs open in under 2 s",
 }
 

@@ -55,13 +55,13 @@ def _trust(block: MeasuredBlock) -> str:
 
 
 def print_validation(done: Validation) -> None:
-    """Print every job, predicted and measured, and how far each model is off."""
+    """Print every job as measured, and how far each model's prediction is above that."""
     table = Table(box=None, pad_edge=False)
     for column in ("block", "servers", "duty", "measured, ms", *COLUMNS):
         table.add_column(column, no_wrap=True, justify="left" if column in ("block", "servers") else "right")
     table.add_column("")
     for job in done.jobs:
-        cells = [f"{job.predicted_s[model] * 1e3:.1f} ({job.error(model):+.1%})" for model in COLUMNS]
+        cells = [f"{job.error(model):+.1%}" for model in COLUMNS]
         where = ",".join(str(server) for server in job.placement)
         trust = "suspect" if job.suspect else ""
         measured = f"{job.measured_s * 1e3:.1f}"

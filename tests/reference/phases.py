@@ -1,10 +1,12 @@
-"""Exchanges that meet by chance, as docs/concepts/model.md writes it, in decimals of 60 digits."""
+"""Exchanges that meet by chance, as docs/concepts/model.md writes it, in fractions and long decimals."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from statistics import NormalDist
 from typing import NamedTuple, TypeVar
 
 Link = TypeVar("Link")
@@ -34,30 +36,59 @@ def phased(
     for _ in range(2):
         q = {name: _busy(job, rates[name]) for name, job in jobs.items()}
         for name, job in jobs.items():
-            parts = {}
+            means, n = {}, None
+            met: set[str] = set()
             for link in links_of[name]:
                 others = [other for other in jobs if other != name and link in links_of[other]]
+                if not others:
+                    continue
+                ratio = job.gbps / speeds[link]
                 w = {other: min(Fraction(1), crowded[other] / crowded[name]) for other in others}
-                mean = sum((q[other] * w[other] for other in others), Fraction(0))
-                variance = sum((q[o] * (1 - q[o]) * w[o] ** 2 for o in others), Fraction(0))
-                parts[link] = speeds[link] * _mean_part(mean, variance)
-            tightest = min(links_of[name], key=lambda link: parts[link])
-            rates[name] = max(crowded[name], min(job.gbps, parts[tightest]))
-            slowed[name] = tightest if parts[tightest] < job.gbps else None
+                means[link] = ratio * (1 + sum((q[o] * w[o] for o in others), Fraction(0))) - 1
+                own = {o: q[o] * (1 - q[o]) * (ratio * w[o]) ** 2 for o in others}
+                common = sum((own[o] for o in others if o in met), Fraction(0))
+                here = means[link], sum(own.values(), Fraction(0))
+                n = here if n is None else _maximum(n, here, common)
+                met.update(others)
+            part = Fraction(1) if n is None else _mean_part(*n)
+            rates[name] = max(crowded[name], job.gbps * part)
+            slowed[name] = max(means, key=lambda link: means[link]) if part < 1 else None
     return {name: (rates[name], slowed[name]) for name in jobs}
+
+
+def _maximum(
+    one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction], covariance: Fraction
+) -> tuple[Fraction, Fraction]:
+    """Clark's moments of the maximum of two normal variables."""
+    (m1, v1), (m2, v2) = one, other
+    a2 = v1 + v2 - 2 * min(covariance, v1, v2)
+    if a2 < Fraction(1, 10**12):
+        return other if m2 > m1 else one
+    a = math.sqrt(a2)
+    normal, z = NormalDist(), float(m1 - m2) / a
+    below, density = Fraction(normal.cdf(z)), Fraction(normal.pdf(z) * a)
+    first = m1 * below + m2 * (1 - below) + density
+    second = (m1**2 + v1) * below + (m2**2 + v2) * (1 - below) + (m1 + m2) * density
+    return _rounded(first), _rounded(max(Fraction(0), second - first**2))
+
+
+def _rounded(value: Fraction) -> Fraction:
+    """To far more digits than a float has: else fractions would grow with every job."""
+    return Fraction(round(value * 10**50), 10**50)
 
 
 def _busy(job: Phased, gbps: Fraction) -> Fraction:
     exchange_s = job.gbit / gbps
-    # Rounded to far more digits than a float has: the fractions would grow with every job.
-    return Fraction(round(exchange_s / (exchange_s + job.rest_s) * 10**50), 10**50)
+    return _rounded(exchange_s / (exchange_s + job.rest_s))
 
 
 def _mean_part(mean: Fraction, variance: Fraction) -> Fraction:
     """The mean of 1 / (1 + N), N binomial with this mean and variance: (1 - (1-p)^(n+1)) / ((n+1) p)."""
-    if mean == 0:
+    if mean <= 0:
         return Fraction(1)
     p = 1 - variance / mean
+    if p < Fraction(1, 10**9):  # Poisson's law
+        return Fraction(-math.expm1(-mean) / float(mean))
     n = mean / p
     with localcontext(DIGITS):
         quiet, power = _decimal(1 - p), _decimal(n + 1)

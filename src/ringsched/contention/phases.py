@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ringsched.contention.fair_shares import NO_LINK, FairShare, fair_shares
 
 ROUNDS = 2  # as near to exchanges simulated one by one as many rounds (docs/concepts/model.md)
 RARE = 1e-9  # a chance below it is as good as none
+SAME = 1e-12  # a variance below it is rounding
 
 
 class Ring(NamedTuple):
@@ -19,6 +20,13 @@ class Ring(NamedTuple):
     rest_s: float
     free_gbps: float  # of its slowest part that knows no contention
     links: Sequence[int]  # ascending
+
+
+class Others(NamedTuple):
+    """How many others a job meets: the mean and the variance of a number that is chance."""
+
+    mean: float
+    variance: float
 
 
 def phase_shares(rings: Mapping[int, Ring], uplink_gbps: Sequence[float]) -> dict[int, FairShare]:
@@ -36,56 +44,113 @@ def phase_shares(rings: Mapping[int, Ring], uplink_gbps: Sequence[float]) -> dic
     >>> round(phase_shares({0: half, 1: half}, [10.0])[0].gbps, 2)
     7.0
     """
-    wishes = {
+    alone = {
         job: min(ring.free_gbps, *(uplink_gbps[link] for link in ring.links)) for job, ring in rings.items()
     }
-    together = fair_shares(wishes, {job: ring.links for job, ring in rings.items()}, uplink_gbps)
+    crowded = fair_shares(alone, {job: ring.links for job, ring in rings.items()}, uplink_gbps)
     on_link: dict[int, list[int]] = {}
     for job, ring in rings.items():
         for link in ring.links:
             on_link.setdefault(link, []).append(job)
-    shares = together
+    shares = crowded
     for _ in range(ROUNDS):
         met = {job: _met(ring, shares[job].gbps) for job, ring in rings.items()}
-        found = {}
-        for job, ring in rings.items():
-            best = FairShare(wishes[job], NO_LINK)
-            for link in ring.links:
-                others = [other for other in on_link[link] if other != job]
-                weights = [_weight(together[other].gbps, together[job].gbps) for other in others]
-                part = expected_part([met[other] for other in others], weights)
-                if uplink_gbps[link] * part < best.gbps:
-                    best = FairShare(max(together[job].gbps, uplink_gbps[link] * part), link)
-            found[job] = best
-        shares = found
+        shares = {
+            job: _share(
+                crowded[job].gbps,
+                alone[job],
+                {
+                    link: {
+                        other: (met[other], _weight(crowded[other].gbps, crowded[job].gbps))
+                        for other in on_link[link]
+                        if other != job
+                    }
+                    for link in ring.links
+                },
+                uplink_gbps,
+            )
+            for job, ring in rings.items()
+        }
     return shares
 
 
-def expected_part(chances: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the expected part 1 / (1 + N) of a link that a job has beside N others, each there by chance.
+def _share(
+    crowded_gbps: float,
+    alone_gbps: float,
+    met_on: Mapping[int, Mapping[int, tuple[float, float]]],
+    uplink_gbps: Sequence[float],
+) -> FairShare:
+    """Return the share of a job that meets others, each by a chance and with a weight, on its links."""
+    most: Others | None = None
+    fullest, largest = NO_LINK, 0.0
+    before: set[int] = set()
+    for link, others in met_on.items():
+        if not others:
+            continue
+        # In units of the job's speed alone: a link that is faster has room for some.
+        part = alone_gbps / uplink_gbps[link]
+        mean = math.fsum(chance * weight for chance, weight in others.values())
+        here = Others(part * (1 + mean) - 1, part * part * _variance(others.values()))
+        again = (each for other, each in others.items() if other in before)
+        most = here if most is None else larger_of(most, here, part * part * _variance(again))
+        if fullest == NO_LINK or here.mean > largest:
+            fullest, largest = link, here.mean
+        before |= others.keys()
+    if most is None:
+        return FairShare(alone_gbps, NO_LINK)
+    gbps = max(crowded_gbps, alone_gbps * expected_part(most))
+    return FairShare(gbps, fullest) if gbps < alone_gbps else FairShare(alone_gbps, NO_LINK)
 
-    N is taken as binomial, with its mean and variance: exact for others that are alike, and for those that
-    are always there.
+
+def larger_of(one: Others, other: Others, covariance: float) -> Others:
+    """Return mean and variance of the larger of two numbers, by Clark (1961), as if they were normal.
 
     Examples
     --------
-    >>> expected_part([], []), expected_part([1.0, 1.0], [1.0, 1.0]), expected_part([0.5], [1.0])
+    >>> larger_of(Others(2.0, 0.0), Others(1.0, 0.0), 0.0)
+    Others(mean=2.0, variance=0.0)
+    >>> [round(each, 3) for each in larger_of(Others(0.5, 0.25), Others(0.5, 0.25), 0.0)]  # of two coins
+    [0.782, 0.17]
+    """
+    spread_squared = one.variance + other.variance - 2 * min(covariance, one.variance, other.variance)
+    if spread_squared < SAME:
+        return other if other.mean > one.mean else one
+    spread = math.sqrt(spread_squared)
+    ahead = (one.mean - other.mean) / spread
+    first = 0.5 * math.erfc(-ahead / math.sqrt(2))  # the chance that the first is the larger
+    tie = spread * math.exp(-ahead * ahead / 2) / math.sqrt(2 * math.pi)
+    mean = one.mean * first + other.mean * (1 - first) + tie
+    square = (
+        (one.mean * one.mean + one.variance) * first
+        + (other.mean * other.mean + other.variance) * (1 - first)
+        + (one.mean + other.mean) * tie
+    )
+    return Others(mean, max(0.0, square - mean * mean))
+
+
+def expected_part(others: Others) -> float:
+    """Return the expected part 1 / (1 + N) of a link beside N others, N as if binomial.
+
+    Exact for others that are alike, and for those that are always there.
+
+    Examples
+    --------
+    >>> expected_part(Others(0.0, 0.0)), expected_part(Others(2.0, 0.0)), expected_part(Others(0.5, 0.25))
     (1.0, 0.3333333333333333, 0.75)
     """
-    mean = math.fsum(chance * weight for chance, weight in zip(chances, weights, strict=True))
+    mean = others.mean
     if mean <= 0:
         return 1.0
-    # Mean less variance; over the mean it is the chance of a binomial law.
-    dense = math.fsum(
-        chance * weight * (1 - weight + chance * weight)
-        for chance, weight in zip(chances, weights, strict=True)
-    )
-    chance = dense / mean
+    chance = 1 - others.variance / mean
     if chance < RARE:
         return -math.expm1(-mean) / mean
     if chance >= 1:
         return 1 / (1 + mean)
     return -math.expm1((mean / chance + 1) * math.log1p(-chance)) / (mean + chance)
+
+
+def _variance(others: Iterable[tuple[float, float]]) -> float:
+    return math.fsum(chance * (1 - chance) * weight * weight for chance, weight in others)
 
 
 def _met(ring: Ring, gbps: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ringsched.contention.kernels import tau_at
-from ringsched.contention.phases import RARE, ROUNDS
+from ringsched.contention.phases import RARE, ROUNDS, SAME
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.state import ENDED, NUM_TOUCHED, State
 from ringsched.jit import kernel, part
@@ -16,6 +16,7 @@ def meet_by_chance(arrays: Arrays, state: State) -> None:
     """Set tau of the touched jobs; `fair_rate` has what each would have if all exchanged all the time."""
     for at in range(state.counts[NUM_TOUCHED]):
         job = state.touched[at]
+        state.fair_met_by[job] = -1
         if _takes_part(arrays, state, job):
             state.fair_tau[job] = tau_at(arrays, job, state.fair_rate[job], state.num_servers[job])
     for _ in range(ROUNDS):
@@ -38,34 +39,100 @@ def _takes_part(arrays: Arrays, state: State, job: int) -> bool:
     return runs and state.num_links[job] > 0 and arrays.exchange_gbit[job] > 0
 
 
-@part
-def _gbps(arrays: Arrays, state: State, job: int) -> float:
-    """Return how fast a job exchanges while it does, on the link that leaves it least."""
-    gbps = state.free_gbps[job]
-    entry = 2 * arrays.gpu_first[job]
-    for its in range(entry, entry + state.num_links[job]):
-        link = state.entry_link[its]
-        mean, dense = 0.0, 0.0
-        first = arrays.link_first[link]
-        for place in range(first, first + state.num_on_link[link]):
-            other = arrays.entry_job[state.on_link[place]]
-            if other != job and state.fair_met[other] > 0:
-                weight = 1.0
-                if state.fair_rate[other] < state.fair_rate[job]:  # it is held up elsewhere
-                    weight = state.fair_rate[other] / state.fair_rate[job]
-                met = state.fair_met[other] * weight
-                mean += met
-                dense += met * (1 - weight + met)
-        gbps = min(gbps, arrays.uplink_gbps[link] * _expected_part(mean, dense))
-    return max(gbps, state.fair_rate[job])
-
-
 @kernel
-def _expected_part(mean: float, dense: float) -> float:
-    """Return the expected part 1 / (1 + N) of a link; `dense` is mean less variance of N."""
+def _gbps(arrays: Arrays, state: State, job: int) -> float:
+    """Return how fast a job exchanges on average while it does."""
+    alone_gbps = state.free_gbps[job]
+    entry = 2 * arrays.gpu_first[job]
+    num_links = state.num_links[job]
+    for its in range(entry, entry + num_links):
+        alone_gbps = min(alone_gbps, arrays.uplink_gbps[state.entry_link[its]])
+        first = arrays.link_first[state.entry_link[its]]
+        for place in range(first, first + state.num_on_link[state.entry_link[its]]):
+            state.fair_met_by[arrays.entry_job[state.on_link[place]]] = -1
+    mean, variance = 0.0, 0.0  # of the others on the fullest link so far
+    is_first = True
+    link = -1
+    for _ in range(num_links):
+        link = _next_link(state, entry, num_links, link)
+        met, spread, again = _met_on(arrays, state, job, link)
+        if met < 0:
+            continue
+        share = alone_gbps / arrays.uplink_gbps[link]
+        here, here_variance = share * (1 + met) - 1, share * share * spread
+        if is_first:
+            mean, variance = here, here_variance
+            is_first = False
+        else:
+            mean, variance = _larger_of(mean, variance, here, here_variance, share * share * again)
+    return max(alone_gbps * _expected_part(mean, variance), state.fair_rate[job])
+
+
+@part
+def _next_link(state: State, entry: int, num_links: int, after: int) -> int:
+    """Return the lowest of a job's links above another; the order matters a little, so it is always one."""
+    lowest = -1
+    for its in range(entry, entry + num_links):
+        link = state.entry_link[its]
+        if link > after and (lowest < 0 or link < lowest):
+            lowest = link
+    return lowest
+
+
+@part
+def _met_on(arrays: Arrays, state: State, job: int, link: int) -> tuple[float, float, float]:
+    """Return mean and variance of the others met on a link, and the part of it by others met before.
+
+    The mean is negative if nobody else who exchanges is there.
+    """
+    mean, variance, again = -1.0, 0.0, 0.0
+    first = arrays.link_first[link]
+    for place in range(first, first + state.num_on_link[link]):
+        other = arrays.entry_job[state.on_link[place]]
+        if other == job or arrays.exchange_gbit[other] <= 0:
+            continue
+        weight = 1.0
+        if state.fair_rate[other] < state.fair_rate[job]:  # it is held up elsewhere
+            weight = state.fair_rate[other] / state.fair_rate[job]
+        chance = state.fair_met[other]
+        mean = max(mean, 0.0) + chance * weight
+        each = chance * (1 - chance) * weight * weight
+        variance += each
+        if state.fair_met_by[other] == job:
+            again += each
+        state.fair_met_by[other] = job
+    return mean, variance, again
+
+
+@part
+def _larger_of(
+    mean: float, variance: float, other_mean: float, other_variance: float, covariance: float
+) -> tuple[float, float]:
+    """Return mean and variance of the larger of two numbers, by Clark (1961), as if they were normal."""
+    spread_squared = variance + other_variance - 2 * min(covariance, variance, other_variance)
+    if spread_squared < SAME:
+        if other_mean > mean:
+            return other_mean, other_variance
+        return mean, variance
+    spread = math.sqrt(spread_squared)
+    ahead = (mean - other_mean) / spread
+    first = 0.5 * math.erfc(-ahead / math.sqrt(2.0))
+    tie = spread * math.exp(-ahead * ahead / 2) / math.sqrt(2 * math.pi)
+    larger = mean * first + other_mean * (1 - first) + tie
+    square = (
+        (mean * mean + variance) * first
+        + (other_mean * other_mean + other_variance) * (1 - first)
+        + (mean + other_mean) * tie
+    )
+    return larger, max(0.0, square - larger * larger)
+
+
+@part
+def _expected_part(mean: float, variance: float) -> float:
+    """Return the expected part 1 / (1 + N) of a link beside N others, N as if binomial."""
     if mean <= 0:
         return 1.0
-    chance = dense / mean
+    chance = 1 - variance / mean
     if chance < RARE:
         return -math.expm1(-mean) / mean
     if chance >= 1:

@@ -9,18 +9,14 @@ from pathlib import Path
 import pytest
 
 import ringsched
-from ringsched.calibrate.calibration import (
-    Calibration,
-    apply_calibration,
-    calibration_of,
-    load_calibration,
-    save_calibration,
-)
+from ringsched.calibrate.calibration import calibration_of, save_calibration
 from ringsched.calibrate.fit import Fit, fit_measurements
 from ringsched.calibrate.measurement import Measurement
 from ringsched.contention.iteration_time import sharing_factor
 from ringsched.errors import InputError
+from ringsched.io.calibration_file import load_calibration
 from ringsched.model import Contention
+from ringsched.model.calibration import Calibration, apply_calibration
 
 MIB = 1.048576
 # Wang et al. 2020, 10 GbE: latency of all-reduce over that of one alone, by MiB and jobs at a time.

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.measurement import GIGABITS_PER_MEGABYTE
 from ringsched.contention.fair_shares import fair_shares
 from ringsched.contention.iteration_time import sharing_factor
 from ringsched.errors import InputError
 from ringsched.model import Contention
+from ringsched.model.calibration import Calibration
 
 MODELS = ("max-min", "paper")
 

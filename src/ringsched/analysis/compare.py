@@ -20,7 +20,7 @@ from ringsched.io.calibration_file import load_calibration
 from ringsched.io.scenario_file import input_files
 from ringsched.model import Scenario
 from ringsched.model.calibration import Calibration
-from ringsched.model.checks import integer, number
+from ringsched.model.checks import instance, integer, number
 from ringsched.model.objective import MAKESPAN
 from ringsched.policies.custom import CustomPolicy
 from ringsched.policies.policy import Limits
@@ -135,8 +135,9 @@ def _settings(
     models: Sequence[str], calibration: Calibration | str | os.PathLike[str] | None, draws: int, seed: int
 ) -> tuple[Calibration | None, list[Setting]]:
     """Return the calibration, read if it is a file, and every setting to compare in."""
-    if calibration is None or isinstance(calibration, Calibration):
-        return calibration, settings_of(models, calibration, draws, seed)
+    if calibration is None or not isinstance(calibration, str | os.PathLike):
+        given = None if calibration is None else instance(calibration, "calibration", Calibration)
+        return given, settings_of(models, given, draws, seed)
     loaded = load_calibration(calibration)
     try:
         return loaded, settings_of(models, loaded, draws, seed)

@@ -63,7 +63,8 @@ def changed_by(
         digest = scenario.sha256()
         if digest in ready:
             where = f" {setting.words}" if setting.words else ""
-            raise InputError(f"is the same scenario as {ready[digest][0]}{where}", file=each.label)
+            place = each.label if each.path is None else _printable(str(each.path))
+            raise InputError(f"is the same scenario as {ready[digest][0]}{where}", file=place)
         ready[digest] = (each.label, scenario)
     return ready
 

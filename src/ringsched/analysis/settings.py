@@ -76,9 +76,7 @@ def notes_of(calibration: Calibration | None, draws: int, scenarios: Iterable[Sc
     scenarios = list(scenarios)
     if only_paper := sorted(calibration.contention_fields().keys() - EVERY_MODEL):
         others = sorted({scenario.contention.model for scenario in scenarios} - {"paper"})
-        notes += [
-            f"without meaning under {model}, left out there: {', '.join(only_paper)}" for model in others
-        ]
+        notes += [f"unknown to {model}, left out there: {', '.join(only_paper)}" for model in others]
     if calibration.inter_server_gbps is not None and any(
         server.uplink_gbps is not None for scenario in scenarios for server in scenario.cluster.servers
     ):

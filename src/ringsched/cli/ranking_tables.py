@@ -85,11 +85,13 @@ def _measured(metric: str) -> str:
 
 def _sentence(ranking: Ranking) -> str:
     by = f"the ranking by {IN_WORDS[ranking.metric]}"
+    judged = any(pair.low is not None for each in ranking.pairs for pair in each.under.values())
+    alone = "" if judged else " (one run each: this is about no other scenario)"
     if ranking.verdict == SURVIVES:
-        return f"{by} survives: no pair changes places"
+        return f"{by} survives: no pair changes places{alone}"
     if ranking.verdict == CHANGES:
-        return f"{by} does not survive: {_pairs(ranking.pairs, CHANGES)} change places"
-    return f"whether {by} survives is undecided: {_pairs(ranking.pairs, UNDECIDED)} are too close"
+        return f"{by} does not survive: {_pairs(ranking.pairs, CHANGES)} change places{alone}"
+    return f"whether {by} survives is undecided: {_pairs(ranking.pairs, UNDECIDED)} are too close to tell"
 
 
 def _pairs(pairs: Sequence[RankedPair], verdict: str) -> str:

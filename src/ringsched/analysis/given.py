@@ -33,12 +33,12 @@ def scenarios_of(scenarios: Sequence[Scenario | str | os.PathLike[str]]) -> list
     """Return the scenarios under labels of their own."""
     if not scenarios:
         raise InputError("must name at least one", field="scenarios")
-    found: list[Given] = []
+    found: dict[str, Given] = {}
     for at, each in enumerate(scenarios):
         given = _read(at, each)
-        known = {other.label for other in found}
-        found.append(replace(given, label=f"{given.label}-{at}") if given.label in known else given)
-    return found
+        label = f"{given.label}-{at}" if given.label in found else given.label
+        found[label] = replace(given, label=label)
+    return list(found.values())
 
 
 def _read(at: int, given: Scenario | str | os.PathLike[str]) -> Given:

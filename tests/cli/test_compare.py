@@ -284,6 +284,17 @@ def test_draws_from_a_calibration(tmp_path: Path) -> None:
     assert [row["draw"] for row in content["rows"]][:3] == [None, None, 1]
 
 
+def test_long_names_are_folded_not_squeezed(tmp_path: Path) -> None:
+    fitted = tmp_path / "c.toml"
+    fitted.write_text("[contention]\ndegradation = 0.22\n[intervals]\ndegradation = [0.12, 0.32]\n")
+    options = ("--orders", "own,longest-first", "--calibration", fitted, "--draws", 1, "--metrics", "gap")
+    shown = run("compare", ONE_LINK[0], "--policies", "adaptive-overlap,lwf", *options).stdout
+    table = shown.partition("all pairs, over 1 draw\n")[2]
+    assert "adaptive-overlap" in table
+    assert all("adaptive-overl" not in line or "adaptive-overlap" in line for line in table.splitlines())
+    assert len(table.splitlines()) < 20
+
+
 def test_json_has_the_rankings() -> None:
     content = json.loads(run("compare", *ONE_LINK, "--contention-models", "paper,max-min", "--json").stdout)
     assert [model["contention"] for model in content["models"]] == ["paper", "max-min"]

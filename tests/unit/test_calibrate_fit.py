@@ -201,6 +201,7 @@ def test_calibration_goes_through_a_file_into_a_scenario(tmp_path: Path) -> None
             f"{FITTED}degradation = [0.3, 0.4]\n",
             "intervals.degradation must hold the value 0.2, but is 0.3 to 0.4",
         ),
+        (f"{FITTED}degradation = [0.05, 0.1]\n", "must hold the value 0.2, but is 0.05 to 0.1"),
         (f"{FITTED}degradation = [0.1]\n", "c.toml: intervals.degradation must be two numbers"),
         (f"{FITTED}degradation = 0.1\n", "intervals.degradation must be a list of two numbers, not 0.1"),
         (f"{FITTED}degradation = [0.1, inf]\n", "intervals.degradation must be a number >= 0"),

@@ -121,6 +121,8 @@ def pair(mean: float | None, low: float | None = None, high: float | None = None
         (pair(0.9, 0.8, 1.0), None),
         (pair(1.0, 1.0, 1.0), 0),
         (pair(0.9), -1),
+        (pair(1 - 1e-15), 0),  # rounding
+        (pair(1e-17, measure="difference"), 0),
         (pair(None), None),
         (pair(0.02, 0.01, 0.03, measure="difference"), 1),
         (pair(-0.02, -0.03, -0.01, measure="difference"), -1),
@@ -356,6 +358,14 @@ def test_infeasible_draws_are_not_the_same() -> None:
     assert (found.num_better, found.num_equal, found.num_worse, found.num_same) == (1, 0, 1, 1)
     assert stability.num_same == 1
     assert stabilities(fitted, []) == ()
+
+
+def test_rounding_is_no_other_ranking() -> None:
+    """Shares lost to contention that were equal but for their last digits counted as a change of places."""
+    fitted = [*rows("a", [0.1]), *rows("b", [0.3])]
+    equal = [*rows("a", [0.3]), *rows("b", [0.1 + 0.2])]
+    for stability in stabilities(equal, [equal, fitted, [*rows("a", [0.1 + 0.2]), *rows("b", [0.3])]]):
+        assert (stability.num_same, stability.pairs[0].num_equal) == (2, 2)
 
 
 def test_a_draw_that_no_slot_holds_is_named() -> None:

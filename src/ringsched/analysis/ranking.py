@@ -12,6 +12,8 @@ from ringsched.analysis.summary import PAIRED, Paired, labels_of, paired, runs_o
 # To hold more GPUs is neither good nor bad, and how long planning takes says nothing of contention.
 RANKED = tuple(name for name in PAIRED if name not in ("gpu_utilisation", "planning_s"))
 
+SAME = 1e-9  # of ratios, and of differences of shares
+
 SURVIVES, CHANGES, UNDECIDED = "survives", "changes", "undecided"
 
 
@@ -62,8 +64,14 @@ def neutral(pair: Paired) -> float:
 
 
 def sign(value: float, middle: float) -> int:
-    """Return -1, 0 or 1 for below, at and above the middle."""
-    return (value > middle) - (value < middle)
+    """Return -1, 0 or 1 for below, at and above the middle; what rounding may have done is no difference.
+
+    Examples
+    --------
+    >>> sign(0.9, 1.0), sign(1 + 1e-15, 1.0), sign(1.1, 1.0)
+    (-1, 0, 1)
+    """
+    return 0 if abs(value - middle) <= SAME else 1 if value > middle else -1
 
 
 def side(pair: Paired) -> int | None:

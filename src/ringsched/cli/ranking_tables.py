@@ -10,7 +10,7 @@ from ringsched.analysis.stability import DrawnPair, Stability
 from ringsched.analysis.summary import SHARES, Paired
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.table import Column, Table
 
 IN_WORDS = {
     "makespan_s": "makespan",
@@ -33,8 +33,8 @@ def ranking_parts(ranking: Ranking) -> list[str | Table]:
     title = f"{_measured(ranking.metric)}, all pairs, under {' and '.join(models)}"
     measure = "difference" if ranking.metric in SHARES else "ratio"
     table = figures_table("policy", "against", "model", measure, "95 % interval", last="ranking")
-    for column in table.columns[1:3]:
-        column.justify = "left"
+    _fold(table.columns[1])
+    table.columns[2].justify = "left"
     for pair in ranking.pairs:
         for at, (model, found) in enumerate(pair.under.items()):
             names = ["", ""] if at else [pair.policy, pair.against]
@@ -48,17 +48,18 @@ def ranking_parts(ranking: Ranking) -> list[str | Table]:
 def stability_parts(stability: Stability, model: str | None) -> list[str | Table]:
     """Return a table of all pairs over the draws, and a sentence on how often the ranking is the same."""
     from ringsched.cli.columns import figures_table
+    from ringsched.words.figures import counted
 
     under = "" if model is None else f" under {model}"
-    title = f"{_measured(stability.metric)}, all pairs, over {stability.num_draws} draws{under}"
+    title = f"{_measured(stability.metric)}, all pairs, over {counted(stability.num_draws, 'draw')}{under}"
     spread = ("fitted", "smallest", "median", "largest")
     table = figures_table("policy", "against", *spread, "better", "equal", "worse")
-    table.columns[1].justify = "left"
+    _fold(table.columns[1])
     for pair in stability.pairs:
         values = (pair.fitted, pair.smallest, pair.median, pair.largest)
         counts = map(str, (pair.num_better, pair.num_equal, pair.num_worse))
         table.add_row(pair.policy, pair.against, *(estimate(pair.measure, each) for each in values), *counts)
-    how_often = f"{stability.num_same} of {stability.num_draws} draws"
+    how_often = f"{stability.num_same} of {counted(stability.num_draws, 'draw')}"
     sentence = f"the ranking by {IN_WORDS[stability.metric]} is that of the fitted values in {how_often}"
     return ["", title, table, f"{sentence}{_not_the_same(stability.pairs, stability.num_draws)}"]
 
@@ -75,6 +76,11 @@ def shown_interval(pairs: Paired) -> str:
     if pairs.low is None or pairs.high is None:
         return "-"
     return f"{estimate(pairs.measure, pairs.low)} to {estimate(pairs.measure, pairs.high)}"
+
+
+def _fold(column: Column) -> None:
+    """Make it a column of names, like the first."""
+    column.justify, column.no_wrap, column.overflow = "left", False, "fold"
 
 
 def _measured(metric: str) -> str:

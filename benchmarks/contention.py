@@ -8,9 +8,9 @@ from typing import Any
 
 import ringsched
 from benchmarks.measure import best_of
-from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.one_by_one import simulate_exchanges
 from ringsched.calibrate.predict import FAIR, MODELS, Placed, predict
+from ringsched.model.calibration import Calibration
 
 LINKS = Calibration(inter_server_gbps=1.0)
 KINDS = {

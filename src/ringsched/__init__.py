@@ -49,12 +49,15 @@ if TYPE_CHECKING:
     from ringsched.analysis.blame.explain import explain
     from ringsched.analysis.blame.ledger import Ledger
     from ringsched.analysis.blame.without import Gain, WithoutJob
-    from ringsched.analysis.compare import Comparison, compare
+    from ringsched.analysis.compare import compare
+    from ringsched.analysis.comparison import Comparison, UnderModel
     from ringsched.analysis.metrics import Metrics, metrics_of
     from ringsched.analysis.over_time import OverTime, SizeClass, over_time
     from ringsched.analysis.paper.claims import Claim
     from ringsched.analysis.paper.reproduce import Reproduction, reproduce_paper
+    from ringsched.analysis.ranking import RankedPair, Ranking
     from ringsched.analysis.runs import ComparisonRow
+    from ringsched.analysis.stability import DrawnPair, Stability
     from ringsched.analysis.summary import Paired, PolicySummary
     from ringsched.analysis.whatif.changes import (
         AddServers,
@@ -67,6 +70,10 @@ if TYPE_CHECKING:
     from ringsched.analysis.whatif.new_job import whatif_job
     from ringsched.analysis.whatif.options import Answer, Option
     from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf, whatif
+    from ringsched.calibrate.calibration import calibration_of, save_calibration
+    from ringsched.calibrate.fit import Fit, fit_measurements
+    from ringsched.calibrate.measurement import Measurement
+    from ringsched.calibrate.measurement_file import load_measurements, save_measurements
     from ringsched.generate import (
         contention_share,
         generate_diurnal,
@@ -76,7 +83,9 @@ if TYPE_CHECKING:
         offered_load,
     )
     from ringsched.importing import DroppedRows, ImportedTrace, ImportReport, import_trace
+    from ringsched.io.calibration_file import load_calibration
     from ringsched.io.scenario_save import save_scenario
+    from ringsched.model.calibration import Calibration, apply_calibration
     from ringsched.online.registry import OnlinePolicy
     from ringsched.online.settings import Standing
     from ringsched.online.simulate import list_online_policies, simulate
@@ -95,8 +104,9 @@ _LATER = {
     "Ledger": "ringsched.analysis.blame.ledger",
     "Gain": "ringsched.analysis.blame.without",
     "WithoutJob": "ringsched.analysis.blame.without",
-    "Comparison": "ringsched.analysis.compare",
     "compare": "ringsched.analysis.compare",
+    "Comparison": "ringsched.analysis.comparison",
+    "UnderModel": "ringsched.analysis.comparison",
     "Metrics": "ringsched.analysis.metrics",
     "metrics_of": "ringsched.analysis.metrics",
     "OverTime": "ringsched.analysis.over_time",
@@ -105,7 +115,11 @@ _LATER = {
     "Claim": "ringsched.analysis.paper.claims",
     "Reproduction": "ringsched.analysis.paper.reproduce",
     "reproduce_paper": "ringsched.analysis.paper.reproduce",
+    "RankedPair": "ringsched.analysis.ranking",
+    "Ranking": "ringsched.analysis.ranking",
     "ComparisonRow": "ringsched.analysis.runs",
+    "DrawnPair": "ringsched.analysis.stability",
+    "Stability": "ringsched.analysis.stability",
     "Paired": "ringsched.analysis.summary",
     "PolicySummary": "ringsched.analysis.summary",
     "AddServers": "ringsched.analysis.whatif.changes",
@@ -121,6 +135,13 @@ _LATER = {
     "Variant": "ringsched.analysis.whatif.variants",
     "WhatIf": "ringsched.analysis.whatif.variants",
     "whatif": "ringsched.analysis.whatif.variants",
+    "calibration_of": "ringsched.calibrate.calibration",
+    "save_calibration": "ringsched.calibrate.calibration",
+    "Fit": "ringsched.calibrate.fit",
+    "fit_measurements": "ringsched.calibrate.fit",
+    "Measurement": "ringsched.calibrate.measurement",
+    "load_measurements": "ringsched.calibrate.measurement_file",
+    "save_measurements": "ringsched.calibrate.measurement_file",
     "contention_share": "ringsched.generate",
     "generate_diurnal": "ringsched.generate",
     "generate_paper": "ringsched.generate",
@@ -131,7 +152,10 @@ _LATER = {
     "ImportReport": "ringsched.importing",
     "ImportedTrace": "ringsched.importing",
     "import_trace": "ringsched.importing",
+    "load_calibration": "ringsched.io.calibration_file",
     "save_scenario": "ringsched.io.scenario_save",
+    "Calibration": "ringsched.model.calibration",
+    "apply_calibration": "ringsched.model.calibration",
     "OnlinePolicy": "ringsched.online.registry",
     "Standing": "ringsched.online.settings",
     "list_online_policies": "ringsched.online.simulate",
@@ -154,6 +178,7 @@ __all__ = [
     "Answer",
     "Blame",
     "Bound",
+    "Calibration",
     "Certificate",
     "Claim",
     "Cluster",
@@ -162,8 +187,10 @@ __all__ = [
     "ComparisonRow",
     "Contention",
     "CustomPolicy",
+    "DrawnPair",
     "DroppedRows",
     "FinishChange",
+    "Fit",
     "Gain",
     "ImportReport",
     "ImportedTrace",
@@ -176,6 +203,7 @@ __all__ = [
     "LinkAccount",
     "LinkFactor",
     "LinkSpeed",
+    "Measurement",
     "Metrics",
     "OnlinePolicy",
     "Option",
@@ -190,6 +218,8 @@ __all__ = [
     "PolicySummary",
     "Progress",
     "Rack",
+    "RankedPair",
+    "Ranking",
     "RemoveServer",
     "Reproduction",
     "RingRun",
@@ -200,10 +230,12 @@ __all__ = [
     "ServerView",
     "Simulation",
     "SizeClass",
+    "Stability",
     "Standing",
     "Time",
     "Together",
     "TooLarge",
+    "UnderModel",
     "UnknownName",
     "Variant",
     "Verdict",
@@ -212,10 +244,13 @@ __all__ = [
     "WithoutJob",
     "__version__",
     "all_reduce",
+    "apply_calibration",
+    "calibration_of",
     "compare",
     "contention_share",
     "draw_pictures",
     "explain",
+    "fit_measurements",
     "generate_diurnal",
     "generate_paper",
     "generate_poisson",
@@ -223,6 +258,8 @@ __all__ = [
     "import_trace",
     "list_online_policies",
     "list_policies",
+    "load_calibration",
+    "load_measurements",
     "load_plan",
     "load_scenario",
     "lower_bounds",
@@ -235,6 +272,8 @@ __all__ = [
     "replay",
     "report",
     "reproduce_paper",
+    "save_calibration",
+    "save_measurements",
     "save_plan",
     "save_scenario",
     "scenario_from_dict",

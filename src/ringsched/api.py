@@ -116,6 +116,7 @@ def plan(
         },
     )
     problem = problem_of(instance(scenario, "scenario", Scenario))
+    chosen.check_model(scenario.contention.model)
     if on_better is not None:
         tell = on_better
 

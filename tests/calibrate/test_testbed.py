@@ -19,7 +19,7 @@ from tests.cli.helpers import run, sentence
 
 from ringsched.calibrate.bed_jobs import TestJob
 from ringsched.calibrate.blocks import measure
-from ringsched.calibrate.calibration import Calibration, calibration_of
+from ringsched.calibrate.calibration import calibration_of
 from ringsched.calibrate.carried import carried
 from ringsched.calibrate.fit import fit_measurements
 from ringsched.calibrate.peers import RingBroken
@@ -28,6 +28,7 @@ from ringsched.calibrate.procedure import run_procedure
 from ringsched.calibrate.rights import NoRights, check_rights
 from ringsched.calibrate.testbed import Testbed
 from ringsched.errors import InputError
+from ringsched.model.calibration import Calibration
 
 pytestmark = pytest.mark.testbed  # alone on the machine: `make testbed`
 SUSPECT = "the machine is too busy for a measurement: suspect, not wrong"

@@ -164,6 +164,17 @@ def test_workers_change_nothing(files: list[Path]) -> None:
         (["--policies", "first-fit", "-o", "rows.xlsx"], "rows.xlsx: must end in .csv or .parquet"),
         (["--policies", "first-fit", "-o", "no/rows.csv"], "there is no folder 'no'"),
         (["--policies", "first-fit", "--dask", "nowhere"], "--dask = nowhere: no Dask scheduler answers"),
+        (["--policies", "first-fit", "--contention-models", "papr"], "did you mean 'paper'?"),
+        (
+            ["--policies", "exact", "--contention-models", "max-min"],
+            "--contention-models names 'max-min', under",
+        ),
+        (
+            ["--policies", "first-fit", "--contention-models", "reserved"],
+            "100.json: contention: lanes is required",
+        ),
+        (["--policies", "first-fit", "--draws", "5"], "--draws needs a calibration"),
+        (["--policies", "first-fit", "--calibration", "none.toml"], "none.toml: there is no such file"),
         ([], "Missing option '--policies'"),
     ],
 )
@@ -203,6 +214,95 @@ def test_inputs_and_files_of_others_are_not_written_over(tmp_path: Path) -> None
     said = sentence(run("compare", scenario, "--policies", "first-fit", "-o", other))
     assert "is not a table that `ringsched compare` wrote" in said
     assert (jobs.read_bytes(), other.read_text()) == (before, "a,b\n1,2\n")
+
+
+ONE_LINK = ("examples/one-link.toml", "--policies", "longest-first,free-links", "--metrics", "makespan_s")
+
+
+def test_a_ranking_that_does_not_survive_another_model(tmp_path: Path) -> None:
+    output = tmp_path / "rows.csv"
+    result = run("compare", *ONE_LINK, "--contention-models", "paper, max-min", "-o", output)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert [line for line in lines if line.startswith("contention model ")] == [
+        "contention model paper",
+        "contention model max-min",
+    ]
+    at = lines.index("ratio of makespan, all pairs, under paper and max-min")
+    assert [line.split() for line in lines[at + 2 : at + 4]] == [
+        ["free-links", "longest-first", "paper", "0.975", "-", "change", "places"],
+        ["max-min", "1.213", "-"],
+    ]
+    assert lines[at + 4 : at + 7] == [
+        "paper: free-links, longest-first",
+        "max-min: longest-first, free-links",
+        "the ranking by makespan does not survive: free-links and longest-first change places "
+        "(one run each: this is about no other scenario)",
+    ]
+    assert [(row["contention"], row["draw"]) for row in rows_in(output)] == [("paper", "")] * 2 + [
+        ("max-min", "")
+    ] * 2
+    assert "in pairs" not in result.stdout  # the ranking has them all
+
+
+def test_a_ranking_that_survives_and_metrics_that_are_none(files: list[Path]) -> None:
+    options = ("--policies", "random,longest-first", "--contention-models", "paper,max-min")
+    lines = run("compare", *files, *options, "--pairs", "makespan_s,gpu_utilisation").stdout.splitlines()
+    assert sum("share of GPUs held less that of random, in pairs" in line for line in lines) == 2
+    assert sum(line.startswith("difference in") for line in lines) == 0
+    assert lines[-1].startswith(("the ranking by makespan survives", "whether the ranking by makespan"))
+
+
+def test_draws_from_a_calibration(tmp_path: Path) -> None:
+    fitted = tmp_path / "c.toml"
+    fitted.write_text(
+        "[cluster]\ninter_server_gbps = 10\n[contention]\ndegradation = 0.22\n"
+        "[intervals]\ndegradation = [0.12, 0.32]\n"
+    )
+    options = (*ONE_LINK, "--calibration", fitted, "--draws", 10)
+    result = run("compare", *options)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert run("compare", *options).stdout == result.stdout
+    assert run("compare", *options, "--seed", 1).stdout != result.stdout
+    lines = result.stdout.splitlines()
+    assert lines[0] == "22 runs, 1 scenario; means over the feasible runs, with the fitted values"
+    at = lines.index("ratio of makespan, all pairs, over 10 draws")
+    cells = lines[at + 2].split()
+    better, equal, worse = map(int, cells[6:])
+    assert (cells[:3], better + equal + worse) == (["free-links", "longest-first", "0.997"], 10)
+    assert 0 < worse < 10
+    assert lines[at + 3] == (
+        f"the ranking by makespan is that of the fitted values in {better} of 10 draws; "
+        f"free-links and longest-first are otherwise in {worse}"
+    )
+    assert lines[-1] == "not drawn, for want of an interval: inter_server_gbps"
+    content = json.loads(run("compare", *options, "--json").stdout)
+    assert [each["draw"] for each in content["drawn"]] == list(range(1, 11))
+    stability = content["models"][0]["stability"][0]
+    assert (stability["num_draws"], stability["num_same"]) == (10, better)
+    assert content["notes"] == [lines[-1]]
+    assert [row["draw"] for row in content["rows"]][:3] == [None, None, 1]
+
+
+def test_long_names_are_folded_not_squeezed(tmp_path: Path) -> None:
+    fitted = tmp_path / "c.toml"
+    fitted.write_text("[contention]\ndegradation = 0.22\n[intervals]\ndegradation = [0.12, 0.32]\n")
+    options = ("--orders", "own,longest-first", "--calibration", fitted, "--draws", 1, "--metrics", "gap")
+    shown = run("compare", ONE_LINK[0], "--policies", "adaptive-overlap,lwf", *options).stdout
+    table = shown.partition("all pairs, over 1 draw\n")[2]
+    assert "adaptive-overlap" in table
+    assert all("adaptive-overl" not in line or "adaptive-overlap" in line for line in table.splitlines())
+    assert len(table.splitlines()) < 20
+
+
+def test_json_has_the_rankings() -> None:
+    content = json.loads(run("compare", *ONE_LINK, "--contention-models", "paper,max-min", "--json").stdout)
+    assert [model["contention"] for model in content["models"]] == ["paper", "max-min"]
+    ranking = content["rankings"][0]
+    assert (ranking["metric"], ranking["verdict"]) == ("makespan_s", "changes")
+    assert ranking["orders"]["paper"] == ["free-links", "longest-first"]
+    assert ranking["pairs"][0]["under"]["max-min"]["mean"] > 1
+    assert content["summary"] == content["models"][0]["summary"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -9,20 +9,17 @@ from pathlib import Path
 import pytest
 
 import ringsched
-from ringsched.calibrate.calibration import (
-    Calibration,
-    apply_calibration,
-    calibration_of,
-    load_calibration,
-    save_calibration,
-)
+from ringsched.calibrate.calibration import calibration_of, save_calibration
 from ringsched.calibrate.fit import Fit, fit_measurements
 from ringsched.calibrate.measurement import Measurement
 from ringsched.contention.iteration_time import sharing_factor
 from ringsched.errors import InputError
+from ringsched.io.calibration_file import load_calibration
 from ringsched.model import Contention
+from ringsched.model.calibration import Calibration, apply_calibration
 
 MIB = 1.048576
+FITTED = "[contention]\ndegradation = 0.2\n[intervals]\n"
 # Wang et al. 2020, 10 GbE: latency of all-reduce over that of one alone, by MiB and jobs at a time.
 WANG = {
     10: {2: 1.51, 4: 2.81, 8: 5.75, 16: 14.2},
@@ -199,6 +196,19 @@ def test_calibration_goes_through_a_file_into_a_scenario(tmp_path: Path) -> None
         ("[cluster]\nreduce_gbps = -1\n", "reduce_gbps must be a number > 0"),
         ("[contention]\n", "holds nothing that was fitted"),
         ("[jobs]\n", "unknown key 'jobs'"),
+        (f"{FITTED}share = [0, 1]\n", "intervals.share belongs to a field that is not given"),
+        (
+            f"{FITTED}degradation = [0.3, 0.4]\n",
+            "intervals.degradation must hold the value 0.2, but is 0.3 to 0.4",
+        ),
+        (f"{FITTED}degradation = [0.05, 0.1]\n", "must hold the value 0.2, but is 0.05 to 0.1"),
+        (f"{FITTED}degradation = [0.1]\n", "c.toml: intervals.degradation must be two numbers"),
+        (f"{FITTED}degradation = 0.1\n", "intervals.degradation must be a list of two numbers, not 0.1"),
+        (f"{FITTED}degradation = [0.1, inf]\n", "intervals.degradation must be a number >= 0"),
+        (f"{FITTED}degradation = [-0.1, 1]\n", "intervals.degradation must be a number >= 0, not -0.1"),
+        (f"{FITTED}losses = [0, 1]\n", "intervals: unknown key 'losses'"),
+        (f"{FITTED}table = [[1, 1], [1, 2]]\n", "intervals.table must have an interval for every entry"),
+        ("intervals = 3\n", "intervals must be a table, not 3"),
     ],
 )
 def test_wrong_calibrations_are_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -206,3 +216,69 @@ def test_wrong_calibrations_are_refused(tmp_path: Path, text: str, said: str) ->
     with pytest.raises(InputError) as error:
         load_calibration(tmp_path / "c.toml")
     assert said in str(error.value)
+
+
+def test_intervals_go_through_the_file() -> None:
+    for rows in (law(loss=0.3, noise=0.02), published()):
+        fit = fit_measurements(rows)
+        calibration = calibration_of(fit)
+        speed = fit.links.inter_server_gbps
+        assert calibration.intervals["inter_server_gbps"] == (speed.low, speed.high)
+        assert fit.sharing is not None
+        if fit.sharing.form == "linear":
+            assert fit.sharing.degradation is not None
+            ends = (fit.sharing.degradation.low, fit.sharing.degradation.high)
+            assert calibration.intervals["degradation"] == ends
+            assert calibration.certain == ("share",)  # 1 by the meaning of a duty cycle of 1
+        else:
+            assert calibration.table_intervals is not None
+            assert calibration.table is not None
+            factor = fit.sharing.factors[4]
+            assert calibration.table_intervals[0] == (1.0, 1.0)
+            assert calibration.table_intervals[3] == (factor.low, factor.high)
+            low, high = calibration.table_intervals[2]
+            assert (
+                low < calibration.table[2] < high
+            )  # three jobs were not measured: straight between two and four
+
+
+def test_a_calibration_is_read_as_it_was_written(tmp_path: Path) -> None:
+    for rows in (law(loss=0.3, noise=0.02), published()):
+        fit = fit_measurements(rows)
+        calibration = calibration_of(fit)
+        save_calibration(fit, calibration, tmp_path / "c.toml", "measurements.csv")
+        again = load_calibration(tmp_path / "c.toml")
+        assert again.uncertain == calibration.uncertain
+        for name, interval in calibration.intervals.items():
+            assert again.intervals[name] == pytest.approx(interval, rel=1e-8)
+        if calibration.table_intervals is not None:
+            assert again.table_intervals is not None
+            for found, expected in zip(again.table_intervals, calibration.table_intervals, strict=True):
+                assert found == pytest.approx(expected, rel=1e-8)
+
+
+def test_the_share_of_a_duty_cycle_has_an_interval() -> None:
+    fit = fit_measurements(ringsched.load_measurements("examples/measurements.csv"))
+    half = next(each for each in fit.duty_shares if each.duty_cycle > 0.4)
+    low, high = calibration_of(fit, duty_cycle=half.duty_cycle).intervals["share"]
+    assert (low, high) == pytest.approx((half.share.low, half.share.high))
+    between = calibration_of(fit, duty_cycle=(1 + half.duty_cycle) / 2).intervals["share"]
+    assert between == pytest.approx(((1 + low) / 2, (1 + high) / 2))
+    assert "share" not in calibration_of(fit).intervals
+
+
+def test_one_measurement_has_no_interval() -> None:
+    assert calibration_of(fit_measurements([row(0.1)])).intervals == {}
+
+
+def test_fair_links_take_speeds_and_latency_only() -> None:
+    scenario = ringsched.load_scenario("examples/first.toml")
+    fair = scenario.replace(contention=Contention(model="max-min", server_latency_ms=1.0))
+    measured = Calibration(inter_server_gbps=9.0, degradation=0.3, server_latency_ms=0.5)
+    applied = apply_calibration(measured, fair)
+    assert applied.contention == Contention(model="max-min", server_latency_ms=0.5)
+    assert applied.cluster.inter_server_gbps == 9.0
+    lanes = scenario.replace(contention=Contention(model="reserved", lanes=2))
+    assert apply_calibration(measured, lanes, keep_model=True).contention == Contention(
+        model="reserved", lanes=2, server_latency_ms=0.5
+    )

@@ -11,7 +11,6 @@ from tests.cli.helpers import run, sentence
 
 from ringsched.calibrate.bed_jobs import JobRun, TestJob
 from ringsched.calibrate.blocks import typical_s, while_all_run
-from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.noise import CpuTimes, Noise, steal_between
 from ringsched.calibrate.one_by_one import simulate_exchanges
 from ringsched.calibrate.predict import Placed, fair_rates, predict
@@ -19,6 +18,7 @@ from ringsched.calibrate.rights import NoRights, check_rights
 from ringsched.calibrate.validation import HELD_OUT
 from ringsched.calibrate.worker import Iteration
 from ringsched.errors import InputError
+from ringsched.model.calibration import Calibration
 
 LINK = Calibration(inter_server_gbps=0.16)  # 2 MB between two servers take 0.1 s
 

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from ringsched.analysis.row_files import RowFile, row_file
+from ringsched.analysis.comparison import Comparison, comparison_of
+from ringsched.analysis.kept_rows import KeptRows
+from ringsched.analysis.row_files import row_file
 from ringsched.analysis.runs import ComparisonRow, Key, Task
+from ringsched.analysis.settings import Setting, notes_of, settings_of
 from ringsched.analysis.sole_writer import sole_writer
-from ringsched.analysis.summary import PolicySummary, summaries
 from ringsched.analysis.tasks import tasks_of
 from ringsched.analysis.workers import check_dask, rows_of
 from ringsched.errors import InputError
+from ringsched.io.calibration_file import load_calibration
 from ringsched.io.scenario_file import input_files
 from ringsched.model import Scenario
-from ringsched.model.checks import integer, number
+from ringsched.model.calibration import Calibration
+from ringsched.model.checks import instance, integer, number
 from ringsched.model.objective import MAKESPAN
 from ringsched.policies.custom import CustomPolicy
 from ringsched.policies.policy import Limits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """The rows, in the order policy, scenario, seed, and a summary of every policy."""
-
-    rows: tuple[ComparisonRow, ...]
-    summary: tuple[PolicySummary, ...]  # the first is the baseline
-    num_resumed: int = 0  # rows that were in the output already
 
 
 def compare(
@@ -41,6 +36,9 @@ def compare(
     objective: str = MAKESPAN,
     time_limit_s: float | None = None,
     iterations: int | None = None,
+    contention_models: Iterable[str] = (),
+    calibration: Calibration | str | os.PathLike[str] | None = None,
+    draws: int = 0,
     output: str | os.PathLike[str] | None = None,
     resume: bool = True,
     workers: int | None = None,
@@ -66,6 +64,14 @@ def compare(
     time_limit_s, iterations
         When policies that search end; of two limits `iterations` counts where a policy has it. Every run
         has one core.
+    contention_models
+        Plan and time all of it under each of these models, "paper", "max-min", "phases", "reserved", and
+        say in `rankings` whether the policies keep their places; the scenarios' own if there is none.
+    calibration
+        Numbers for all scenarios, or a file of them.
+    draws
+        So many times more, with what has an interval in the calibration drawn anew, by `seed` and the
+        same for every policy: `models[...].stability` says how often the policies keep their places.
     output
         A .csv or .parquet file for the rows.
     resume
@@ -88,19 +94,22 @@ def compare(
     if dask is not None:
         check_dask()
     file = None if output is None else row_file(Path(output))
-    scenarios = list(scenarios)
-    tasks = tasks_of(
+    first_seed, scenarios = integer(seed, "seed", minimum=0), list(scenarios)
+    calibrated, settings = _settings(list(contention_models), calibration, draws, first_seed)
+    by_setting = tasks_of(
         scenarios,
         list(policies),
         list(orders),
         seeds=seeds,
-        first_seed=seed,
+        first_seed=first_seed,
         objective=objective,
         limits=Limits(
             time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
             iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),
         ),
+        settings=settings,
     )
+    tasks = [task for each in by_setting for task in each]
     if output is not None:
         _check_no_input(Path(output), scenarios)
     with sole_writer(None if output is None else Path(output)):
@@ -110,46 +119,32 @@ def compare(
         left = [task for task in tasks if task.key not in rows]
         coming = rows_of(left, workers=num_workers, dask=dask)
         on_row(len(rows), len(tasks))
-        with _Kept(file, tasks, found, rows) as kept:
+        with KeptRows(file, tasks, found, rows) as kept:
             for row in coming:
                 kept.add(row)
                 on_row(len(rows), len(tasks))
-    ordered = tuple(rows[task.key] for task in tasks)
-    return Comparison(rows=ordered, summary=summaries(ordered), num_resumed=num_resumed)
+    return comparison_of(
+        settings,
+        [[rows[task.key] for task in each] for each in by_setting],
+        notes=notes_of(calibrated, draws, (task.scenario for task in tasks)),
+        num_resumed=num_resumed,
+    )
 
 
-class _Kept:
-    """Adds rows to the file as they come and leaves it in order, however the work ends."""
-
-    def __init__(
-        self,
-        file: RowFile | None,
-        tasks: Sequence[Task],
-        found: Sequence[ComparisonRow],
-        rows: dict[Key, ComparisonRow],
-    ) -> None:
-        self._file, self._tasks, self._rows = file, tasks, rows
-        self._found = [row for row in found if row.key not in rows]
-
-    def add(self, row: ComparisonRow) -> None:
-        self._rows[row.key] = row
-        if self._file is not None:
-            self._file.add(row)
-
-    def __enter__(self) -> _Kept:
-        if self._file is not None:
-            self._file.open(self._all())
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        if self._file is not None:
-            self._file.close(self._all())
-
-    def _all(self) -> list[ComparisonRow]:
-        """Return our rows and those found that stay: of other runs, and of older code until run anew."""
-        ours = [self._rows[task.key] for task in self._tasks if task.key in self._rows]
-        replaced = {row.key[:-1] for row in ours}
-        return [*ours, *(row for row in self._found if row.key[:-1] not in replaced)]
+def _settings(
+    models: Sequence[str], calibration: Calibration | str | os.PathLike[str] | None, draws: int, seed: int
+) -> tuple[Calibration | None, list[Setting]]:
+    """Return the calibration, read if it is a file, and every setting to compare in."""
+    if calibration is None or not isinstance(calibration, str | os.PathLike):
+        given = None if calibration is None else instance(calibration, "calibration", Calibration)
+        return given, settings_of(models, given, draws, seed)
+    loaded = load_calibration(calibration)
+    try:
+        return loaded, settings_of(models, loaded, draws, seed)
+    except InputError as error:
+        if error.field != "calibration":
+            raise
+        raise InputError(error.problem, file=str(calibration)) from None
 
 
 def _latest(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:

@@ -16,8 +16,11 @@ from ringsched.io.files import check_writable, read_text, write_text, written_be
 COLUMNS = tuple(field.name for field in fields(ComparisonRow))
 TEXTS = (
     *("scenario", "scenario_sha256", "policy", "order", "objective", "limit"),
-    *("ringsched_version", "status"),
+    *("contention", "ringsched_version", "status"),
 )
+INTEGERS = ("draw", "seed")
+ADDED = {"contention": "", "draw": None}  # columns that older files lack, and what their rows have there
+OLDER_COLUMNS = tuple(name for name in COLUMNS if name not in ADDED)
 NOT_OURS = "is not a table that `ringsched compare` wrote; choose another file, or replace it by --no-resume"
 
 
@@ -65,9 +68,10 @@ class CsvRows:
             lines = list(csv.reader(io.StringIO(whole)))
         except csv.Error:
             lines = []
-        if not lines or tuple(lines[0]) != COLUMNS:
+        header = tuple(lines[0]) if lines else ()
+        if header not in (COLUMNS, OLDER_COLUMNS):
             raise InputError(NOT_OURS, file=str(self._path))
-        return [self._row(at, line) for at, line in enumerate(lines[1:], start=2)]
+        return [self._row(at, header, line) for at, line in enumerate(lines[1:], start=2)]
 
     def open(self, rows: Sequence[ComparisonRow]) -> None:
         """Write these rows and stay open for more."""
@@ -93,9 +97,9 @@ class CsvRows:
             self._file.close()
         write_text(self._path, _csv([COLUMNS, *map(astuple, rows)]))
 
-    def _row(self, line_number: int, line: Sequence[str]) -> ComparisonRow:
+    def _row(self, line_number: int, header: Sequence[str], line: Sequence[str]) -> ComparisonRow:
         try:
-            return row_from(dict(zip(COLUMNS, line, strict=True)))
+            return row_from(dict(zip(header, line, strict=True)))
         except (ValueError, TypeError):
             place = f"line {line_number}"
             raise InputError(NOT_OURS, file=str(self._path), place=place) from None
@@ -124,7 +128,8 @@ class ParquetRows:
             return []
         try:
             table = parquet.read_table(self._path)
-            return [row_from(row) for row in table.select(COLUMNS).to_pylist()]
+            columns = OLDER_COLUMNS if set(ADDED).isdisjoint(table.column_names) else COLUMNS
+            return [row_from(row) for row in table.select(columns).to_pylist()]
         except (ArrowException, OSError, KeyError, ValueError, TypeError):
             raise InputError(NOT_OURS, file=str(self._path)) from None
 
@@ -139,7 +144,7 @@ class ParquetRows:
         import pyarrow
         from pyarrow import parquet
 
-        types = {"seed": pyarrow.int64()} | dict.fromkeys(TEXTS, pyarrow.string())
+        types = dict.fromkeys(INTEGERS, pyarrow.int64()) | dict.fromkeys(TEXTS, pyarrow.string())
         schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in COLUMNS])
         records = [dict(zip(COLUMNS, astuple(row), strict=True)) for row in rows]
         with written_beside(self._path) as temporary:
@@ -148,7 +153,8 @@ class ParquetRows:
 
 def row_from(values: Mapping[str, Any]) -> ComparisonRow:
     """Return the row of these values, texts or numbers; raise ValueError or TypeError if they are none."""
-    row = ComparisonRow(**{name: _value(name, values[name]) for name in COLUMNS})
+    given = {**ADDED, **values}
+    row = ComparisonRow(**{name: _value(name, given[name]) for name in COLUMNS})
     if row.status not in (OK, INFEASIBLE) or (row.status == OK and None in (row.makespan_s, row.gap)):
         raise ValueError(row.status)
     return row
@@ -159,7 +165,7 @@ def _value(name: str, value: Any) -> Any:
         return str(value)
     if value is None or value == "":
         return None
-    return int(value) if name == "seed" else float(value)
+    return int(value) if name in INTEGERS else float(value)
 
 
 def _csv(lines: Sequence[Sequence[object]]) -> str:

@@ -18,8 +18,9 @@ from ringsched.policies.custom import CustomPolicy
 
 NOT_RUN, OK, INFEASIBLE = "not run", "ok", "infeasible"
 
-# What makes two runs the same: scenario_sha256, policy, order, objective, limit, seed, and last the code.
-Key = tuple[str, str, str, str, str, int | None, str]
+# What makes two runs the same: scenario_sha256, policy, order, objective, limit, draw, seed, and last the
+# code. The model of contention is in the digest.
+Key = tuple[str, str, str, str, str, int | None, int | None, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,8 @@ class ComparisonRow:
     order: str
     objective: str = MAKESPAN  # what bound and gap are about
     limit: str = ""  # of a policy that searches: when it ends
+    contention: str = ""  # the model; empty in rows that were kept before there were several
+    draw: int | None = None  # from a calibration's intervals; None for the scenario itself, or fitted values
     seed: int | None  # None if the policy draws no random numbers
     ringsched_version: str = field(default_factory=code_version)  # with a digest of the source
     status: str = NOT_RUN  # in the end ok or infeasible
@@ -50,7 +53,7 @@ class ComparisonRow:
         """What makes two runs the same."""
         return (
             *(self.scenario_sha256, self.policy, self.order, self.objective, self.limit),
-            *(self.seed, self.ringsched_version),
+            *(self.draw, self.seed, self.ringsched_version),
         )
 
 

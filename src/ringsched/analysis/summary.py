@@ -25,6 +25,8 @@ METRICS = (
 SHARES = ("gpu_utilisation", "contention_loss", "spreading_loss")
 PAIRED = tuple(name for name in METRICS if name != "lower_bound_s")
 
+PolicyAndOrder = tuple[str, str]  # policy and order
+
 # The rows of one policy: scenario -> seed (None if it takes none) -> row.
 Runs = Mapping[str, Mapping[int | None, ComparisonRow]]
 Pair = tuple[ComparisonRow, ComparisonRow]
@@ -57,6 +59,11 @@ class PolicySummary:
     pairs: Mapping[str, Paired]  # by metric; empty for the baseline itself
 
     @property
+    def key(self) -> PolicyAndOrder:
+        """Policy and order."""
+        return self.policy, self.order
+
+    @property
     def makespan_ratio(self) -> Paired | None:
         """Makespan over the baseline's; None for the baseline itself."""
         return self.pairs.get("makespan_s")
@@ -64,11 +71,32 @@ class PolicySummary:
 
 def summaries(rows: Sequence[ComparisonRow]) -> tuple[PolicySummary, ...]:
     """Return a summary of every policy, in order of appearance; the first is the baseline."""
-    runs: dict[tuple[str, str], dict[str, dict[int | None, ComparisonRow]]] = {}
-    for row in rows:
-        runs.setdefault((row.policy, row.order), {}).setdefault(row.scenario_sha256, {})[row.seed] = row
+    runs = runs_of(rows)
     baseline = next(iter(runs.values()), {})
     return tuple(_summary(*name, own, baseline) for name, own in runs.items())
+
+
+def runs_of(rows: Sequence[ComparisonRow]) -> dict[PolicyAndOrder, Runs]:
+    """Return the rows by policy and order, scenario and seed."""
+    runs: dict[PolicyAndOrder, dict[str, dict[int | None, ComparisonRow]]] = {}
+    for row in rows:
+        runs.setdefault((row.policy, row.order), {}).setdefault(row.scenario_sha256, {})[row.seed] = row
+    return {**runs}
+
+
+def labels_of(contenders: Sequence[PolicyAndOrder]) -> dict[PolicyAndOrder, str]:
+    """Return what to call each: the policy's name, with the order if it stands there under several.
+
+    Examples
+    --------
+    >>> list(labels_of([("lwf", "fifo"), ("random", "fifo"), ("random", "longest-first")]).values())
+    ['lwf', 'random (fifo)', 'random (longest-first)']
+    """
+    policies = [policy for policy, _ in contenders]
+    return {
+        (policy, order): policy if policies.count(policy) == 1 else f"{policy} ({order})"
+        for policy, order in contenders
+    }
 
 
 def paired(metric: str, own: Runs, baseline: Runs) -> Paired:

@@ -1,135 +1,83 @@
-"""The fitted numbers as a file of their own, and how they become part of a scenario."""
+"""From a fit to a calibration, the numbers that drop into a scenario."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ringsched.calibrate.duty import factor_at, share_at
-from ringsched.calibrate.estimate import Estimate
+from ringsched.calibrate.estimate import End, Estimate, at_end
 from ringsched.calibrate.fit import Fit
-from ringsched.errors import InputError
-from ringsched.io.decode import check_keys, parse, table
-from ringsched.io.files import write_lines
-from ringsched.model import Contention, Scenario
-from ringsched.model.checks import number, settle
-from ringsched.model.contention import FAIR_MODELS
+from ringsched.calibrate.sharing import table_of
+from ringsched.io.calibration_file import write_calibration
+from ringsched.model.calibration import Calibration, Interval
 
-SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps")
-CONTENTION = ("share", "degradation", "table", "server_latency_ms")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """Fields of a scenario's [cluster] and [contention]; None leaves the scenario's own."""
-
-    inter_server_gbps: float | None = None
-    intra_server_gbps: float | None = None
-    reduce_gbps: float | None = None
-    server_latency_ms: float | None = None
-    share: float | None = None
-    degradation: float | None = None
-    table: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        for name in SPEEDS:
-            if getattr(self, name) is not None:
-                settle(self, **{name: number(getattr(self, name), name, above=0)})
-        if not self.contention_fields() and not any(getattr(self, name) for name in SPEEDS):
-            raise InputError("holds nothing that was fitted")
-        Contention(**self.contention_fields())
-
-    def contention_fields(self) -> dict[str, Any]:
-        """Return those of [contention] that are known."""
-        return {name: getattr(self, name) for name in CONTENTION if getattr(self, name) is not None}
+LOW_AND_HIGH: tuple[End, End] = ("low", "high")
 
 
 def calibration_of(fit: Fit, *, duty_cycle: float = 1.0) -> Calibration:
-    """Return what goes into a scenario whose jobs communicate for `duty_cycle` of an iteration alone."""
-    share = share_at(fit.duty_shares, duty_cycle)
-    form: dict[str, Any] = {}
-    if fit.sharing is not None and fit.sharing.form == "table" and fit.sharing.table is not None:
-        factor, counts = factor_at(fit.sharing), range(1, len(fit.sharing.table) + 1)
-        form = {"table": tuple(factor(max(1.0, share * count)) for count in counts)}
-    elif fit.sharing is not None and fit.sharing.degradation is not None:
-        form = {"share": share, "degradation": fit.sharing.degradation.value}
-    known: dict[str, Any] = {
-        name: estimate.value for name, estimate in _estimates(fit).items() if estimate is not None
-    }
-    return Calibration(**known, **form)
-
-
-def save_calibration(fit: Fit, calibration: Calibration, path: str | os.PathLike[str], source: str) -> None:
-    """Write a calibration as TOML with the intervals as comments, atomically."""
-    write_lines(Path(path), _lines(fit, calibration, source))
-
-
-def load_calibration(path: str | os.PathLike[str]) -> Calibration:
-    """Read a calibration: a TOML or JSON file with a part of [cluster] and [contention]."""
-    path = Path(path)
-    content = parse(path)
-    try:
-        check_keys(content, ("cluster", "contention"), (), None)
-        given: dict[str, Any] = {}
-        for section, known in (("cluster", SPEEDS), ("contention", CONTENTION)):
-            part = table(content.get(section, {}), section)
-            check_keys(part, known, (), section)
-            given |= part
-        if isinstance(given.get("table"), list):
-            given["table"] = tuple(given["table"])
-        return Calibration(**given)
-    except InputError as error:
-        raise error.located(file=str(path)) from None
-
-
-def apply_calibration(calibration: Calibration, scenario: Scenario) -> Scenario:
-    """Return the scenario with what was fitted; what was not stays as it is.
+    """Return what goes into a scenario whose jobs communicate for `duty_cycle` of an iteration alone.
 
     Examples
     --------
-    >>> import ringsched
-    >>> scenario = ringsched.load_scenario("examples/first.toml")
-    >>> measured = apply_calibration(Calibration(inter_server_gbps=9.4, degradation=0.1), scenario)
-    >>> measured.cluster.inter_server_gbps, measured.contention.degradation
-    (9.4, 0.1)
+    >>> from ringsched import fit_measurements, load_measurements
+    >>> calibration = calibration_of(fit_measurements(load_measurements("examples/measurements.csv")))
+    >>> [round(end, 3) for end in calibration.intervals["inter_server_gbps"]]
+    [0.192, 0.192]
     """
-    speeds = {name: value for name in SPEEDS if (value := getattr(calibration, name)) is not None}
-    contention, changes = scenario.contention, calibration.contention_fields()
-    if contention.model in FAIR_MODELS:  # they need no more of it
-        changes = {name: value for name, value in changes.items() if name == "server_latency_ms"}
-    if contention.model == "reserved" and changes.keys() - {"server_latency_ms"}:
-        changes = {"model": "paper"} | changes  # lanes know no slow-down
-    return scenario.replace(
-        cluster=scenario.cluster.replace(**speeds), contention=contention.replace(**changes)
+    estimates = _estimates(fit, duty_cycle)
+    known = {name: estimate.value for name, estimate in estimates.items()}
+    intervals = {name: _interval(estimate.low, estimate.high) for name, estimate in estimates.items()}
+    return Calibration(
+        **known,
+        table=_table(fit, duty_cycle, "value"),
+        intervals={name: interval for name, interval in intervals.items() if interval is not None},
+        table_intervals=_table_intervals(fit, duty_cycle),
     )
 
 
-def _estimates(fit: Fit) -> dict[str, Estimate | None]:
-    return {
-        "inter_server_gbps": fit.links.inter_server_gbps,
-        "intra_server_gbps": fit.links.intra_server_gbps,
-        "reduce_gbps": fit.links.reduce_gbps,
-        "server_latency_ms": fit.links.server_latency_ms,
+def save_calibration(fit: Fit, calibration: Calibration, path: str | os.PathLike[str], source: str) -> None:
+    """Write a calibration as TOML, atomically."""
+    comments = (f"Fitted by ringsched calibrate fit to {source}; intervals of 95 %.", f"{fit.verdict}.")
+    write_calibration(calibration, Path(path), comments)
+
+
+def _estimates(fit: Fit, duty_cycle: float) -> dict[str, Estimate]:
+    """Return what is a number of its own; a table has share and degradation in it."""
+    links, sharing = fit.links, fit.sharing
+    found = {
+        "inter_server_gbps": links.inter_server_gbps,
+        "intra_server_gbps": links.intra_server_gbps,
+        "reduce_gbps": links.reduce_gbps,
+        "server_latency_ms": links.server_latency_ms,
     }
+    share = share_at(fit.duty_shares, duty_cycle)  # also says if nothing is known of this duty cycle
+    if sharing is not None and sharing.form == "linear":
+        found |= {"share": share, "degradation": sharing.degradation}
+    return {name: estimate for name, estimate in found.items() if estimate is not None}
 
 
-def _lines(fit: Fit, calibration: Calibration, source: str) -> Iterator[str]:
-    intervals = _estimates(fit)
-    if fit.sharing is not None and calibration.table is None:
-        intervals["degradation"] = fit.sharing.degradation
-    yield f"# Fitted by ringsched calibrate fit to {source}; comments are 95 % intervals.\n"
-    yield f"# {fit.verdict}.\n"
-    for section, names in (("cluster", SPEEDS), ("contention", CONTENTION)):
-        known = [name for name in names if getattr(calibration, name) is not None]
-        if known:
-            yield f"\n[{section}]\n"
-        for name in known:
-            value, estimate = getattr(calibration, name), intervals.get(name)
-            shown = [round(each, 6) for each in value] if isinstance(value, tuple) else float(f"{value:.9g}")
-            interval = ""
-            if estimate is not None and estimate.low is not None and estimate.high is not None:
-                interval = f"  # {estimate.low:.6g} to {estimate.high:.6g}"
-            yield f"{name} = {shown}{interval}\n"
+def _table(fit: Fit, duty_cycle: float, end: End) -> tuple[float, ...] | None:
+    """Return f by jobs on the link, as it was fitted or at one end of the intervals."""
+    sharing = fit.sharing
+    if sharing is None or sharing.form != "table" or sharing.table is None:
+        return None
+    factor = factor_at(replace(sharing, table=table_of(sharing.factors, end)))
+    share = at_end(share_at(fit.duty_shares, duty_cycle), end)
+    return tuple(factor(max(1.0, share * count)) for count in range(1, len(sharing.table) + 1))
+
+
+def _table_intervals(fit: Fit, duty_cycle: float) -> tuple[Interval, ...] | None:
+    low, high = (_table(fit, duty_cycle, end) for end in LOW_AND_HIGH)
+    if low is None or high is None or low == high:
+        return None
+    return tuple(zip(low, high, strict=True))
+
+
+def _interval(low: float | None, high: float | None) -> Interval | None:
+    """Return the ends, if they are known and leave anything open."""
+    if low is None or high is None or not math.isfinite(high) or low == high:
+        return None
+    return low, high

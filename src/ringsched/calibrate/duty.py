@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.calibrate.estimate import Estimate, least_squares_of
+from ringsched.calibrate.estimate import End, Estimate, at_end, least_squares_of
 from ringsched.calibrate.links import Links
 from ringsched.calibrate.sharing import Block, Sharing
 from ringsched.errors import InputError
+
+ENDS: tuple[End, ...] = ("value", "low", "high")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,19 +76,26 @@ def _share(blocks: Sequence[Block], links: Links, factor: Callable[[float], floa
     )
 
 
-def share_at(duty_shares: Sequence[DutyShare], duty_cycle: float) -> float:
+def share_at(duty_shares: Sequence[DutyShare], duty_cycle: float) -> Estimate:
     """Return the share at a duty cycle, straight between those measured; 1 at a duty cycle of 1.
 
     Examples
     --------
-    >>> half = Estimate(value=0.7, low=None, high=None, num_points=1)
-    >>> round(share_at([DutyShare(duty_cycle=0.5, share=half, at_most=False)], 0.75), 3)
-    0.85
+    >>> half = Estimate(value=0.7, low=0.6, high=0.8, num_points=1)
+    >>> share = share_at([DutyShare(duty_cycle=0.5, share=half, at_most=False)], 0.75)
+    >>> round(share.value, 3), round(share.low, 3), round(share.high, 3)
+    (0.85, 0.8, 0.9)
     """
-    known = sorted([(each.duty_cycle, each.share.value) for each in duty_shares] + [(1.0, 1.0)])
-    if not known[0][0] * 0.98 <= duty_cycle <= 1:
-        measured = f"{known[0][0]:.2f} to 1" if duty_shares else "only 1 (jobs without computation)"
+    known = [1.0, *(each.duty_cycle for each in duty_shares)]
+    if not min(known) * 0.98 <= duty_cycle <= 1:
+        measured = f"{min(known):.2f} to 1" if duty_shares else "only 1 (jobs without computation)"
         raise InputError(
             f"is {duty_cycle:g}, but what was measured tells of duty cycles {measured}", field="--duty"
         )
+    value, low, high = (_share_at(duty_shares, duty_cycle, end) for end in ENDS)
+    return Estimate(value=value, low=low, high=high, num_points=len(duty_shares))
+
+
+def _share_at(duty_shares: Sequence[DutyShare], duty_cycle: float, end: End) -> float:
+    known = sorted([*((each.duty_cycle, at_end(each.share, end)) for each in duty_shares), (1.0, 1.0)])
     return float(np.interp(duty_cycle, [duty for duty, _ in known], [share for _, share in known]))

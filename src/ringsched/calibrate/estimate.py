@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
+
+End = Literal["value", "low", "high"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,12 @@ class Estimate:
         if low is not None and high is not None and low > high:
             low, high = high, low
         return Estimate(value=change(self.value), low=low, high=high, num_points=self.num_points)
+
+
+def at_end(estimate: Estimate, end: End) -> float:
+    """Return the number itself or an end of its interval; the number where it has none."""
+    found: float | None = getattr(estimate, end)
+    return estimate.value if found is None else found
 
 
 def mean_of(values: Sequence[float], *, lowest: float = -math.inf) -> Estimate:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.predict import Placed, fair_rates, free_gbps, rest_s
+from ringsched.model.calibration import Calibration
 
 SETTLING = 0.25  # of the time, which is not counted
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.measurement import GIGABITS_PER_MEGABYTE
 from ringsched.contention.fair_shares import fair_shares
 from ringsched.contention.iteration_time import sharing_factor
 from ringsched.contention.phases import Ring, phase_shares
 from ringsched.errors import InputError
 from ringsched.model import Contention
+from ringsched.model.calibration import Calibration
 from ringsched.model.contention import MAX_MIN, PHASES
 
 MODELS = (PHASES, MAX_MIN, "paper")

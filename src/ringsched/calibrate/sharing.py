@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringsched.calibrate.estimate import Estimate, line_of, mean_of
+from ringsched.calibrate.estimate import End, Estimate, at_end, line_of, mean_of
 from ringsched.calibrate.links import SMALL, Links
 from ringsched.calibrate.measurement import Measurement
 
@@ -93,7 +93,7 @@ def fit_sharing(blocks: Sequence[Block], missing: list[str]) -> Sharing | None:
         linear_up_to=linear_up_to,
         worst_residual=worst,
         form="linear" if linear else "table",
-        table=_table(factors),
+        table=table_of(factors),
     )
 
 
@@ -134,12 +134,15 @@ def _linear_up_to(blocks: Sequence[Block], counts: Sequence[int]) -> int:
     return good
 
 
-def _table(factors: dict[int, Estimate]) -> tuple[float, ...]:
-    """Return f at 1, 2, ... up to the most jobs measured: never falling, straight across gaps."""
+def table_of(factors: dict[int, Estimate], end: End = "value") -> tuple[float, ...]:
+    """Return f at 1, 2, ... up to the most jobs measured: never falling, straight across gaps.
+
+    At an end of the intervals no entry is beyond that of the values: all of this keeps what is below below.
+    """
     from scipy.optimize import isotonic_regression
 
     counts = [1, *factors]
-    measured = [1.0, *(max(1.0, estimate.value) for estimate in factors.values())]
+    measured = [1.0, *(max(1.0, at_end(estimate, end)) for estimate in factors.values())]
     rising = np.maximum(1.0, isotonic_regression(measured).x)
     rising[0] = 1.0
     return tuple(float(f) for f in np.interp(range(1, counts[-1] + 1), counts, rising))

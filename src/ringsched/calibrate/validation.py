@@ -8,11 +8,11 @@ from statistics import median
 
 from ringsched.calibrate.bed_jobs import TestJob
 from ringsched.calibrate.blocks import MeasuredBlock, measure
-from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.one_by_one import simulate_exchanges
 from ringsched.calibrate.predict import MODELS, Placed, predict
 from ringsched.calibrate.testbed import Testbed
 from ringsched.errors import InputError
+from ringsched.model.calibration import Calibration
 
 SERVERS = 4
 ONE_BY_ONE = "one by one"

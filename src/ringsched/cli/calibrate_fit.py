@@ -12,6 +12,7 @@ from ringsched.cli.outputs import check_different, check_no_input
 from ringsched.errors import InputError
 from ringsched.io.files import check_writable
 from ringsched.model.checks import integer, number
+from ringsched.model.contention import FAIR_MODELS
 
 FILE = click.Path(path_type=Path)
 
@@ -96,9 +97,10 @@ def apply_command(calibration: Path, scenario: Path, output: Path | None) -> Non
 
     Prints the scenario as JSON, or writes it with -o. What was not fitted stays as the scenario has it.
     """
-    from ringsched.calibrate.calibration import apply_calibration, load_calibration
     from ringsched.cli.scenario_output import check_output, put_scenario, written_line
+    from ringsched.io.calibration_file import load_calibration
     from ringsched.io.scenario_file import load_scenario
+    from ringsched.model.calibration import apply_calibration
 
     check_output(output)
     given, measured = load_scenario(scenario), load_calibration(calibration)
@@ -106,6 +108,8 @@ def apply_command(calibration: Path, scenario: Path, output: Path | None) -> Non
     if output is not None and output.exists() and output.samefile(calibration):
         raise InputError("is the calibration itself; write to another file", file=str(output))
     put_scenario(apply_calibration(measured, given), output)
+    if given.contention.model in FAIR_MODELS and measured.contention_fields().keys() - {"server_latency_ms"}:
+        click.echo("fair links have no share, degradation or table: left out", err=True)
     own = [server.name for server in given.cluster.servers if server.uplink_gbps is not None]
     if own and measured.inter_server_gbps is not None:
         click.echo(f"{len(own)} servers with an uplink_gbps of their own keep it: {own[0]}, ...", err=True)

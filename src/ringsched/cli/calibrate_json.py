@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.fit import Fit
+from ringsched.model.calibration import Calibration
 
 
 def fit_content(fit: Fit, calibration: Calibration) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from statistics import median
 
 from rich.table import Table
 
-from ringsched.calibrate.calibration import Calibration
 from ringsched.calibrate.estimate import Estimate
 from ringsched.calibrate.fit import Fit, summary_of
 from ringsched.cli.tables import show
+from ringsched.model.calibration import Calibration
 
 
 def print_fit(fit: Fit, calibration: Calibration, duty_cycle: float, written: Sequence[Path]) -> None:

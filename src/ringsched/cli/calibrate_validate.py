@@ -35,9 +35,9 @@ def validate_command(
     1, 0.5 and 0.33, and a mixture. Prints the iteration measured beside what the contention models phases,
     max-min and paper say, and what a simulation of the exchanges one by one says.
     """
-    from ringsched.calibrate.calibration import load_calibration
     from ringsched.calibrate.testbed import Testbed
     from ringsched.calibrate.validation import validate
+    from ringsched.io.calibration_file import load_calibration
 
     number(message_mb, "--message-mb", above=0, maximum=4096)
     number(seconds, "--seconds", above=0, maximum=3600)

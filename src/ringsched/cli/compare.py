@@ -13,6 +13,7 @@ from ringsched.cli.row_progress import RowProgress
 from ringsched.errors import InputError
 from ringsched.model import OBJECTIVES
 from ringsched.model.checks import choice
+from ringsched.model.contention import MODELS
 
 OPTION_OF = {"workers": "--jobs", "scenarios": "SCENARIO"}  # where it is not the field's own name
 
@@ -44,6 +45,26 @@ OPTION_OF = {"workers": "--jobs", "scenarios": "SCENARIO"}  # where it is not th
 )
 @click.option("--time-limit", metavar="S", type=float, help="Seconds for policies that search.")
 @click.option("--iterations", metavar="N", type=int, help="Schedules for policies that search: reproducible.")
+@click.option(
+    "--contention-models",
+    metavar="A,B,...",
+    default="",
+    help=f"Compare under each: {', '.join(MODELS)}. Does the ranking survive?",
+)
+@click.option(
+    "--calibration",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="What `calibrate fit -o` wrote: numbers for all scenarios.",
+)
+@click.option(
+    "--draws",
+    metavar="N",
+    type=int,
+    default=0,
+    show_default=True,
+    help="So often again, drawn from the calibration's intervals. Is the ranking stable?",
+)
 @click.option(
     "--metrics", metavar="A,B,...", default=",".join(PAIRED), help=f"Columns to print: {', '.join(METRICS)}."
 )
@@ -77,6 +98,9 @@ def compare_command(
     objective: str,
     time_limit: float | None,
     iterations: int | None,
+    contention_models: str,
+    calibration: Path | None,
+    draws: int,
     metrics: str,
     pairs: str,
     output: Path | None,
@@ -88,7 +112,8 @@ def compare_command(
     """Compare policies over scenarios and seeds, in pairs.
 
     Prints the means of every policy and, against the first, the ratio of makespans (or what --pairs
-    names) with a 95 % confidence interval over the scenarios.
+    names) with a 95 % confidence interval over the scenarios. With several contention models, or draws
+    from a calibration, says whether the policies keep their places.
     """
     shown = [choice(name, "--metrics", METRICS) for name in _names(metrics)]
     paired = [choice(name, "--pairs", PAIRED) for name in _names(pairs)]
@@ -103,6 +128,9 @@ def compare_command(
                 objective=objective,
                 time_limit_s=time_limit,
                 iterations=iterations,
+                contention_models=_names(contention_models),
+                calibration=calibration,
+                draws=draws,
                 output=output,
                 resume=resume,
                 workers=jobs,

@@ -30,6 +30,7 @@ def policies_command(online: bool, as_json: bool) -> None:
             "rule": policy.rule,
             "search": policy.search,
             "options": sorted(policy.options),
+            "models": list(policy.models),
             "summary": policy.summary,
         }
         for policy in api.list_policies()

@@ -34,7 +34,6 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
     objective = settings.objective
     limit_s = settings.limits.time_limit_s
     time_limit_s = TIME_LIMIT_S if limit_s is None else limit_s
-    _check_model(problem)
     _check_size(problem, objective)
     weights = _weights(problem, objective)
     proof = prove(
@@ -54,12 +53,6 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
             best_s=best_s,
         )
     return Candidate(proof.run, {"proof": _words(proof, best_s, bound_s), "nodes": proof.num_nodes})
-
-
-def _check_model(problem: Problem) -> None:
-    model = problem.scenario.contention.model
-    if model not in ("paper", "reserved"):  # the proof rests on this: one job less never slows another
-        raise InputError(f"must not be {model!r} for policy 'exact'", field="contention.model")
 
 
 def _check_size(problem: Problem, objective: str) -> None:

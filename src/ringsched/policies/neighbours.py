@@ -7,8 +7,6 @@ that of the smallest area. The kernels are imported where they are used.
 from __future__ import annotations
 
 from ringsched.engine.problem import Problem
-from ringsched.errors import InputError
-from ringsched.model.contention import FAIR_MODELS
 from ringsched.policies.orders import priorities
 from ringsched.policies.policy import Settings
 from ringsched.search.bisection import Candidate
@@ -33,9 +31,6 @@ def solve_adaptive_overlap(problem: Problem, settings: Settings) -> Candidate | 
     """Let a second spread job onto a link if that lowers the sum of completions."""
     from ringsched.placement.trial import ADAPTIVE_OVERLAP
 
-    model = problem.scenario.contention.model
-    if model in FAIR_MODELS:  # its test is about two jobs on one link alone
-        raise InputError(f"must not be {model!r} for policy 'adaptive-overlap'", field="contention.model")
     return _once(problem, settings, ADAPTIVE_OVERLAP, 0, {})
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ringsched.engine.problem import Problem
+from ringsched.errors import InputError
 from ringsched.model import Certificate
+from ringsched.model.contention import MODELS
 from ringsched.model.objective import MAKESPAN
 from ringsched.search.bisection import Candidate
 
@@ -70,4 +72,10 @@ class Policy:
     options: frozenset[str]  # those that mean something here, as the command names them
     summary: str
     solve: Solve
+    models: tuple[str, ...] = MODELS  # of contention, under which it can plan
     certify: Certify | None = None  # given a bound on the makespan, in the clock's units
+
+    def check_model(self, model: str) -> None:
+        """Raise if the policy cannot plan under this model of contention."""
+        if model not in self.models:
+            raise InputError(f"must not be {model!r} for policy {self.name!r}", field="contention.model")

@@ -1,0 +1,112 @@
+"""Whether policies keep their places when links are shared by another model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from ringsched.analysis.runs import ComparisonRow
+from ringsched.analysis.summary import PAIRED, Paired, labels_of, paired, runs_of
+
+# To hold more GPUs is neither good nor bad, and how long planning takes says nothing of contention.
+RANKED = tuple(name for name in PAIRED if name not in ("gpu_utilisation", "planning_s"))
+
+SAME = 1e-9  # of ratios, and of differences of shares
+
+SURVIVES, CHANGES, UNDECIDED = "survives", "changes", "undecided"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedPair:
+    """One policy against another under every model."""
+
+    policy: str
+    against: str
+    under: Mapping[str, Paired]  # by model; less is better
+    verdict: str  # survives: on the same side beyond the interval; changes: on opposite ones; or undecided
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """The policies by one metric: whether their order is the same under all models."""
+
+    metric: str
+    verdict: str  # survives if all pairs do, changes if one does
+    orders: Mapping[str, tuple[str, ...]]  # by model, best first, by the means against the baseline
+    pairs: tuple[RankedPair, ...]
+
+
+def rankings(rows_by_model: Mapping[str, Sequence[ComparisonRow]]) -> tuple[Ranking, ...]:
+    """Return the ranking by every metric of which less is better."""
+    runs = {model: runs_of(rows) for model, rows in rows_by_model.items()}
+    names = next(iter(runs.values()), {})
+    labels = labels_of(tuple(names))
+    found = []
+    for metric in RANKED:
+        pairs = tuple(
+            _pair(
+                labels[own],
+                labels[other],
+                {model: paired(metric, of[own], of[other]) for model, of in runs.items()},
+            )
+            for other, own in combinations(names, 2)
+        )
+        verdict = _of_all([pair.verdict for pair in pairs])
+        orders = {model: _order(list(labels.values()), pairs, model) for model in runs}
+        found.append(Ranking(metric=metric, verdict=verdict, orders=orders, pairs=pairs))
+    return tuple(found)
+
+
+def neutral(pair: Paired) -> float:
+    """Return what two equal policies come to."""
+    return 0.0 if pair.measure == "difference" else 1.0
+
+
+def sign(value: float, middle: float) -> int:
+    """Return -1, 0 or 1 for below, at and above the middle; what rounding may have done is no difference.
+
+    Examples
+    --------
+    >>> sign(0.9, 1.0), sign(1 + 1e-15, 1.0), sign(1.1, 1.0)
+    (-1, 0, 1)
+    """
+    return 0 if abs(value - middle) <= SAME else 1 if value > middle else -1
+
+
+def side(pair: Paired) -> int | None:
+    """Return on which side of equal a pair is, all of its interval; None where that is not shown.
+
+    A single run has no interval. It is what it is, of this scenario and seed alone.
+    """
+    if pair.mean is None:
+        return None
+    ends = [pair.mean if end is None else end for end in (pair.low, pair.high)]
+    low, high = (sign(end, neutral(pair)) for end in ends)
+    return low if low == high else None
+
+
+def _pair(policy: str, against: str, under: Mapping[str, Paired]) -> RankedPair:
+    sides = {side(pair) for pair in under.values()}
+    verdict = UNDECIDED
+    if {-1, 1} <= sides:
+        verdict = CHANGES
+    elif len(sides) == 1 and None not in sides:
+        verdict = SURVIVES
+    return RankedPair(policy=policy, against=against, under=under, verdict=verdict)
+
+
+def _of_all(verdicts: Sequence[str]) -> str:
+    if CHANGES in verdicts:
+        return CHANGES
+    return UNDECIDED if UNDECIDED in verdicts else SURVIVES
+
+
+def _order(labels: Sequence[str], pairs: Sequence[RankedPair], model: str) -> tuple[str, ...]:
+    """Return the policies by their means against the first, which is the baseline; without a mean, last."""
+    against = {pair.policy: pair.under[model] for pair in pairs if pair.against == labels[0]}
+    means = {
+        label: float("inf") if pair.mean is None else pair.mean - neutral(pair)
+        for label, pair in against.items()
+    }
+    return tuple(sorted(labels, key=lambda label: means.get(label, 0.0)))

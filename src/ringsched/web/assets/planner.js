@@ -4,7 +4,7 @@ import { ask, pause } from "./api.js";
 import { runSearch } from "./search.js";
 
 const MOST_KEPT = 12; // answers, for the way back
-const PATIENCE_MS = 60; // while a slider moves
+const PATIENCE_MS = 60; // while a slider moves; the first step of it is taken at once
 const SEARCH_PATIENCE_MS = 400; // a search is more work to begin, and to call off
 
 /**
@@ -17,16 +17,17 @@ const SEARCH_PATIENCE_MS = 400; // a search is more work to begin, and to call o
 export function planner({ onWork, onResult, onFailure, onSearch }) {
   const kept = new Map();
   let newest = new AbortController();
-  let stopSearches = [];
+  let [stopSearches, since] = [[], -Infinity];
   const wish = async (wanted, { anew = false } = {}) => {
     newest.abort();
     newest = new AbortController();
     const { signal } = newest;
     const searches = wanted.requests.some(({ policy }) => policy === "search");
-    stopSearches = [];
+    const patience = performance.now() - since > 5 * PATIENCE_MS ? 0 : PATIENCE_MS;
+    [stopSearches, since] = [[], performance.now()];
     onWork(true);
     try {
-      await pause(searches ? SEARCH_PATIENCE_MS : PATIENCE_MS, signal);
+      await pause(searches ? SEARCH_PATIENCE_MS : patience, signal);
       await answer(wanted, signal, anew);
     } catch (error) {
       if (!signal.aborted) onFailure(error);
@@ -58,7 +59,7 @@ export function planner({ onWork, onResult, onFailure, onSearch }) {
         onStop: (stop) => stopSearches.push(stop),
       })
       : await ask("POST", "/plan", { ...body, pictures: alone }, { signal });
-    keep(key, found);
+    if (!signal.aborted) keep(key, found);
     return found;
   };
   const keep = (key, found) => {

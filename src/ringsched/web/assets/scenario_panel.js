@@ -13,17 +13,23 @@ export function scenarioPanel(root, about, { load, current }) {
   examples.querySelector(`option[value=""]`).disabled = true;
   const wrapper = field("example", "example", examples);
   const wrong = wrapper.querySelector(".wrong");
-  const attempt = async (act) => {
+  let attempts = 0;
+  const attempt = async (find, example = null) => {
+    attempts += 1;
+    const number = attempts;
     wrong.textContent = "";
+    document.body.classList.add("loading");
     try {
-      await act();
+      const scenario = await find();
+      if (number === attempts) load(scenario, example); // else another was asked for meanwhile
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      wrong.textContent = error.message;
+      if (number === attempts) wrong.textContent = error.message;
     }
+    if (number === attempts) document.body.classList.remove("loading");
   };
-  examples.addEventListener("change", () => attempt(async () => load((await exampleNamed(examples.value)), examples.value)));
-  const read = (file) => attempt(async () => load(await scenarioOf(await textOf(file, about.limits), formatOf(file.name))));
+  examples.addEventListener("change", () => attempt(() => exampleNamed(examples.value), examples.value));
+  const read = (file) => attempt(async () => scenarioOf(await textOf(file, about.limits), formatOf(file.name)));
   const input = html("input", { type: "file", accept: ".toml,.json", hidden: "", "aria-label": "Scenario file" });
   input.addEventListener("change", () => {
     if (input.files.length) read(input.files[0]);

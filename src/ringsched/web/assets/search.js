@@ -15,10 +15,11 @@ export async function runSearch(body, signal, { onProgress, onBetter, onStop }) 
   if (signal.aborted) return forget();
   signal.addEventListener("abort", forget);
   onStop(() => ask("DELETE", path).catch(() => {})); // the end comes as an event
+  onProgress({ state: "waiting" });
   try {
     const end = await watched(path, signal, { onProgress, onBetter });
-    if (end.state === "failed") throw new ApiError(end.error ?? { message: "The search failed." });
     onProgress({ ...end.progress, state: end.state });
+    if (end.error || !end.plan) throw new ApiError(end.error ?? { message: "The search was stopped before it had a plan." });
     return end;
   } finally {
     signal.removeEventListener("abort", forget);

@@ -6,7 +6,7 @@ import { linear, roundNumbers, timeAxis } from "./scale.js";
 import { figure } from "./text.js";
 
 const [HEIGHT, TOP, LEFT, RIGHT, BOTTOM] = [120, 8, 62, 12, 22];
-const SAID = { running: "searching", done: "done", stopped: "stopped", failed: "failed" };
+const SAID = { waiting: "beginning", running: "searching", done: "done", stopped: "stopped", failed: "failed" };
 
 /** Return what shows the progress of a search: `show` one more step, `clear` for another one. */
 export function searchPanel(element, stop) {
@@ -17,16 +17,18 @@ export function searchPanel(element, stop) {
   element.append(html("div", { class: "row" }, html("h2", {}, "Search"), said, end), html("div", { class: "progress" }, figures, chart));
   let steps = [];
   const show = (progress) => {
-    if (!Number.isFinite(progress?.value_s)) return;
     element.hidden = false;
+    end.hidden = progress.state !== "running" && progress.state !== "waiting";
+    if (said.textContent !== SAID[progress.state]) said.textContent = SAID[progress.state];
+    if (!Number.isFinite(progress.value_s)) return; // nothing is known yet
     if (!steps.length || steps.at(-1).elapsed_s <= progress.elapsed_s) steps.push(progress);
-    end.hidden = progress.state !== "running";
-    if (said.textContent !== SAID[progress.state]) said.textContent = SAID[progress.state] ?? "";
     figures.replaceChildren(...rowsOf(progress).flatMap(([name, value]) => [html("dt", {}, name), html("dd", {}, value)]));
     drawSearch(chart, steps);
   };
   const clear = () => {
     steps = [];
+    figures.replaceChildren();
+    chart.replaceChildren();
     element.hidden = true;
   };
   return { show, clear };

@@ -53,6 +53,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(address)
+        listening.listen()  # only then is the port ours; who comes before we are ready waits
     except OSError as error:
         listening.close()
         reason = (error.strerror or str(error)).lower()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import load_all_checks
 from tests.web.conftest import Served
+
+import ringsched
+from ringsched.web.examples import example_scenario
 
 load_all_checks()
 QUICK, LONG = 8, 300  # requests of each kind to each endpoint
@@ -18,6 +23,18 @@ CHECKS = [
     schemathesis.checks.content_type_conformance,
     schemathesis.checks.response_schema_conformance,
 ]
+SCENARIO = example_scenario("small")
+PLAN = json.loads(ringsched.plan_to_json(ringsched.plan(SCENARIO, "sjf-bco")))
+SOUND = {
+    "scenario": SCENARIO.expanded(),
+    "scenarios": [SCENARIO.expanded()],
+    "plan": PLAN,
+    "plans": {"a": PLAN},
+    "changes": [{"link_factor": 2.0, "add_servers": 1}],
+    "text": json.dumps(SCENARIO.expanded()),
+    "time_limit_s": None,
+    "iterations": 10,
+}
 POLITE = {503, 504}  # too much at once, or too long: documented, and no mistake
 
 
@@ -41,9 +58,14 @@ def sent(described: Any, mode: GenerationMode, number: int) -> list[int]:
 
 
 def send_to(operation: Any, mode: GenerationMode, number: int, statuses: list[int]) -> None:
-    @given(case=operation.as_strategy(generation_mode=mode))
+    """Send requests to one endpoint; of those that are allowed half have a scenario that can be planned."""
+
+    @given(case=operation.as_strategy(generation_mode=mode), sound=st.booleans())
     @settings(max_examples=number, deadline=None, suppress_health_check=list(HealthCheck))
-    def send(case: Any) -> None:
+    def send(case: Any, sound: bool) -> None:
+        if sound and mode == GenerationMode.POSITIVE and operation.body:
+            case.body.pop("job", None)
+            case.body |= {name: SOUND[name] for name in case.body if name in SOUND}
         answer = case.call(timeout=60)
         statuses.append(answer.status_code)
         assert answer.status_code < 500 or answer.status_code in POLITE, answer.text

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from ringsched import __version__
-from ringsched.web.errors import Refused, error_content
+from ringsched.web.errors import BUG, Refused, error_content
 from ringsched.web.guards import Access
 from ringsched.web.lab import Lab
 from ringsched.web.limits import Limits
@@ -58,6 +58,7 @@ def create_app(access: Access | None = None, limits: Limits | None = None) -> AS
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _mistake)  # which is raised again then, and so comes to the log
     return Shell(app, access or Access(), limits)
 
 
@@ -82,6 +83,10 @@ def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
     content = error_content(error.message, **error.more)
     return Response(content, error.status, error.headers, JSON)
+
+
+def _mistake(_: Request, __: Exception) -> Response:
+    return Response(error_content(BUG), 500, None, JSON)
 
 
 def _http_error(request: Request, error: Exception) -> Response:

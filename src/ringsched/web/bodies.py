@@ -7,6 +7,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
+from ringsched import api
 from ringsched.errors import InputError, did_you_mean
 from ringsched.io.decode import once_each
 from ringsched.model.checks import shown
@@ -15,6 +16,9 @@ from ringsched.web import schema
 ScenarioJson = Annotated[dict[str, Any], WithJsonSchema(schema.SCENARIO)]
 PlanJson = Annotated[dict[str, Any], WithJsonSchema(schema.PLAN)]
 JobJson = Annotated[dict[str, Any], WithJsonSchema(schema.NEW_JOB)]
+Policy = Annotated[str, WithJsonSchema({"enum": [policy.name for policy in api.list_policies()]})]
+Order = Annotated[str, WithJsonSchema({"enum": list(api.ORDERS)})]
+Objective = Annotated[str, WithJsonSchema({"enum": list(api.OBJECTIVES)})]
 ChangeJson = Annotated[dict[str, Any], WithJsonSchema(schema.CHANGE)]
 
 
@@ -34,9 +38,9 @@ class ScenarioText(Body):
 class Planning(Body):
     """How to plan; what a policy does not look at must be absent."""
 
-    order: str | None = None
+    order: Order | None = None
     seed: int | None = None
-    objective: str | None = None
+    objective: Objective | None = None
     time_limit_s: float | None = None
     iterations: int | None = None
 
@@ -45,7 +49,7 @@ class PlanBody(Planning):
     """A scenario to be planned."""
 
     scenario: ScenarioJson
-    policy: str
+    policy: Policy
     kappa: int | None = None
     theta: int | None = None
     slack: float | None = None
@@ -71,7 +75,7 @@ class WhatIfBody(Planning):
 
     scenario: ScenarioJson
     plan: PlanJson | None = None
-    policy: str | None = None
+    policy: Policy | None = None
     changes: list[ChangeJson] | None = None
     job: JobJson | None = None
 
@@ -80,11 +84,11 @@ class CompareBody(Body):
     """Policies to be compared over scenarios and seeds."""
 
     scenarios: list[ScenarioJson]
-    policies: list[str]
-    orders: list[str] | None = None
+    policies: list[Policy]
+    orders: list[Annotated[str, WithJsonSchema({"enum": ["own", *api.ORDERS]})]] | None = None
     seeds: int | None = None
     seed: int | None = None
-    objective: str | None = None
+    objective: Objective | None = None
     time_limit_s: float | None = None
     iterations: int | None = None
 

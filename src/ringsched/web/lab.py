@@ -20,8 +20,8 @@ class Lab:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._pool = Pool(limits, limits.workers)
-        self._search_pool = Pool(limits, limits.searches)
+        self._pool = Pool(limits, limits.workers, warm=limits.workers)
+        self._search_pool = Pool(limits, limits.searches, warm=1)
         self.searches = Searches(self._search_pool, limits)
         self.num_streams = 0
         self._examples: dict[str, Reply] = {}

@@ -16,10 +16,14 @@ ATTEMPTS = 3  # to start a worker in a row; then something is wrong that trying 
 
 
 class Pool:
-    """So many workers; one that was killed, or needed much memory, is replaced."""
+    """So many workers; one that was killed, or needed much memory, is replaced.
 
-    def __init__(self, limits: Limits, size: int) -> None:
-        self._limits, self._size = limits, size
+    The first `warm` of them are there from the start, the others when they are needed.
+    """
+
+    def __init__(self, limits: Limits, size: int, warm: int) -> None:
+        self._limits, self._size, self._warm = limits, size, warm
+        self._num_started = 0
         self._idle: asyncio.Queue[WorkerProcess] = asyncio.Queue()
         self._all: set[WorkerProcess] = set()
         # One thread for each worker that is asked, and one more for each that is being replaced.
@@ -29,8 +33,9 @@ class Pool:
 
     async def start(self) -> None:
         """Start all workers, the first alone: what it has to compile the others find in the cache."""
+        self._num_started = self._warm
         await self._add()
-        for _ in range(self._size - 1):
+        for _ in range(self._warm - 1):
             self._in_background(self._add())
 
     async def stop(self) -> None:
@@ -57,6 +62,9 @@ class Pool:
 
         `on_told` is called in the event loop.
         """
+        if self._idle.empty() and self._num_started < self._size:
+            self._num_started += 1
+            self._in_background(self._add())
         process = await self._idle.get()
         on_start(process)
         loop = asyncio.get_running_loop()

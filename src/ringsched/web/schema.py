@@ -8,7 +8,8 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from ringsched.io import plan_file
-from ringsched.model import Cluster, Contention, Job, Rack, Server, Time
+from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Rack, Server, Time
+from ringsched.model.contention import MODELS
 
 Schema = dict[str, Any]
 _PLAIN: Mapping[Any, Schema] = {
@@ -20,6 +21,19 @@ _GPUS: Schema = {
     "type": "object",
     "additionalProperties": {"type": "array", "items": {"type": "integer"}},
     "description": "GPUs by server",
+}
+
+
+# The smallest values, where there are such; all are checked by the classes themselves.
+_POSITIVE = {"exclusiveMinimum": 0}
+_RANGES: Mapping[str, Schema] = {
+    **{key: {"minimum": 1} for key in ("gpus", "iterations", "minibatch", "server_slack", "count", "lanes")},
+    **dict.fromkeys(("inter_server_gbps", "intra_server_gbps", "reduce_gbps", "uplink_gbps"), _POSITIVE),
+    **dict.fromkeys(("slot_s", "horizon_s", "weight", "estimate_s"), _POSITIVE),
+    **{key: {"minimum": 0} for key in ("gradient_mb", "forward_ms", "backward_ms", "done_iterations")},
+    **{key: {"minimum": 0} for key in ("degradation", "server_latency_ms")},
+    "share": {"exclusiveMinimum": 0, "maximum": 1},
+    "name": {"minLength": 1},
 }
 
 
@@ -39,11 +53,12 @@ def class_schema(kind: type, **changed: Schema | None) -> Schema:
     Examples
     --------
     >>> class_schema(Rack)["properties"]
-    {'name': {'type': 'string'}, 'uplink_gbps': {'type': 'number'}}
+    {'name': {'type': 'string', 'minLength': 1}, 'uplink_gbps': {'type': 'number', 'exclusiveMinimum': 0}}
     """
     hints = get_type_hints(kind)
     properties = {
-        field.name: changed.get(field.name) or _type_schema(hints[field.name]) for field in fields(kind)
+        field.name: changed.get(field.name) or _type_schema(hints[field.name]) | _RANGES.get(field.name, {})
+        for field in fields(kind)
     }
     left_out = {name for name, schema in changed.items() if schema is None}
     needed = [field.name for field in fields(kind) if field.default is MISSING and field.name not in left_out]
@@ -67,6 +82,10 @@ def _type_schema(hint: Any) -> Schema:
 
 _MODEL: Schema = {"type": "string", "description": "of the catalogue; fills in what the job does not state"}
 
+TIME = class_schema(Time, model={"enum": ["slotted", "continuous"]})
+
+CONTENTION = class_schema(Contention, model={"enum": list(MODELS)})
+
 JOB = class_schema(Job, running_on=_GPUS, model=_MODEL)
 JOB["required"] = ["name", "gpus", "iterations"]  # the model may give the rest
 
@@ -78,13 +97,13 @@ SERVER["required"] = ["gpus"]
 SCENARIO = object_schema(
     {
         "name": {"type": "string"},
-        "time": class_schema(Time),
+        "time": TIME,
         "cluster": class_schema(
             Cluster,
             servers={"type": "array", "items": SERVER, "minItems": 1},
             racks={"type": "object", "additionalProperties": class_schema(Rack, name=None)},
         ),
-        "contention": class_schema(Contention),
+        "contention": CONTENTION,
         "jobs": {"type": "array", "items": JOB},
     },
     ["cluster"],
@@ -110,7 +129,7 @@ PLAN = object_schema(
         "order": {"type": "string"},
         "params": {"type": "object"},
         "seed": {"type": "integer"},
-        "objective": {"type": "string"},
+        "objective": {"enum": list(OBJECTIVES)},
         **{name: {"type": "number"} for name in _TOTALS},
         "bounds": {"type": "array", "items": {"type": "object"}},
         "certificate": {"type": "object"},
@@ -129,9 +148,9 @@ CHANGE = object_schema(
             ]
         },
         "remove_server": {"type": "string"},
-        "inter_server_gbps": {"type": "number"},
-        "link_factor": {"type": "number"},
-        "contention": class_schema(Contention, table=None),
+        "inter_server_gbps": {"type": "number", **_POSITIVE},
+        "link_factor": {"type": "number", **_POSITIVE},
+        "contention": class_schema(Contention, model={"enum": list(MODELS)}, table=None),
     },
     [],
 ) | {"minProperties": 1, "description": "One change, or several that hold together."}

@@ -12,6 +12,7 @@ from ringsched.errors import InputError
 from ringsched.web.app import create_app
 from ringsched.web.guards import Access
 from ringsched.web.limits import Limits
+from ringsched.web.protocol import PatientProtocol
 
 AUTO = "auto"
 SHORTEST_TOKEN = 16
@@ -52,6 +53,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(address)
+        listening.listen()  # only then is the port ours; who comes before we are ready waits
     except OSError as error:
         listening.close()
         reason = (error.strerror or str(error)).lower()
@@ -71,11 +73,11 @@ def serve(listening: socket.socket, access: Access, limits: Limits, on_ready: Ca
     """Serve until SIGINT or SIGTERM, which is then raised again; `on_ready` is told the page's address."""
     config = uvicorn.Config(
         create_app(access, limits),
-        http="h11",
+        http=PatientProtocol,
         ws="none",
         loop="asyncio",
         lifespan="on",
-        log_level="warning",
+        log_level="error",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,

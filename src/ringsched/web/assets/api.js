@@ -17,7 +17,7 @@ export class ApiError extends Error {
   }
 }
 
-const GONE = { message: "The server does not answer. Is `ringsched serve` still running? This page asks again every two seconds." };
+const GONE = { message: "The server does not answer. Is `ringsched serve` still running?" };
 const NO_TOKEN = { message: "The server wants its token: open the address that `ringsched serve` printed, with #token= at its end." };
 
 /** Ask and return the answer, which is JSON unless said otherwise. */

@@ -11,8 +11,7 @@ export async function reached() {
   try {
     return await ask("GET", "/about");
   } catch (error) {
-    banner(error.message);
-    if (!error.gone) throw error;
+    say(error);
     return recovered();
   }
 }
@@ -32,9 +31,14 @@ async function asking() {
       banner(null);
       return about;
     } catch (error) {
-      banner(error.message);
-      if (!error.gone) throw error;
+      say(error);
     }
     await pause(AGAIN_MS);
   }
+}
+
+/** Say what is wrong at the top of the page; raise it, too, if waiting does not help. */
+function say(error) {
+  banner(error.gone ? `${error.message} This page asks again every two seconds.` : error.message);
+  if (!error.gone) throw error;
 }

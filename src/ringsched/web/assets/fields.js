@@ -37,9 +37,10 @@ export function setHint(wrapper, text) {
   wrapper.querySelector(".hint").textContent = text;
 }
 
-/** Show a value, unless it is what stands there in other letters: the user may be typing it. */
+/** Show a value, unless the user is typing it: in other letters, or after having cleared the field. */
 export function setValue(control, value) {
-  if (typed(control.value) !== (value ?? null)) control.value = String(value ?? "");
+  const isCleared = control.value === "" && document.activeElement === control;
+  if (!isCleared && typed(control.value) !== (value ?? null)) control.value = String(value ?? "");
 }
 
 /** Say what is wrong at the field it is about; returns whether there is such a field. */

@@ -81,7 +81,6 @@ class Lab {
     forgiveAll();
     document.body.classList.remove("stale");
     this.results.show(answer);
-    document.documentElement.dataset.ready = "yes"; // for tests: something is drawn
   }
 
   fail(error) {
@@ -90,7 +89,7 @@ class Lab {
     document.body.classList.add("stale");
     if (error.gone) return recovered().then(() => this.replan());
     const forms = [...document.querySelectorAll("#policies .side")].filter((_, at) => at === error.side);
-    const said = [...forms, element("network"), element("policies")].some((form) => complain(form, error.field, error.message));
+    const said = [...forms, element("network"), element("policies")].some((form) => complain(form, error.field, error.short));
     if (!said) element("failure").textContent = error.message;
     return said;
   }
@@ -118,14 +117,21 @@ class Lab {
   }
 }
 
+/** Take back all complaints; there is an answer now, whichever. */
 function forgiveAll() {
+  document.documentElement.dataset.ready = "yes"; // for tests
   for (const id of ["policies", "network", "outcome"]) forgive(element(id));
   banner(null);
 }
 
 async function start() {
   const raw = await current(); // and the token, if the address has one
-  await new Lab(await reached()).arrive(raw);
+  try {
+    await new Lab(await reached()).arrive(raw);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    window.addEventListener("hashchange", () => location.reload()); // the token comes with another address
+  }
 }
 
 start();

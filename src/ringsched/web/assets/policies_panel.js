@@ -23,10 +23,10 @@ export function policiesPanel(root, about, { state, change, searchAgain }) {
   }, { class: "main" });
   root.append(
     forms[0].element,
-    html("div", { class: "row" }, search), field("time_limit_s", "at most, s", seconds),
-    field("objective", "aim", objective),
     html("div", { class: "check" }, compare, html("label", { for: "compare" }, "compare with another policy")),
     forms[1].element,
+    field("objective", "aim", objective),
+    html("div", { class: "row" }, search), field("time_limit_s", "at most, s", seconds),
   );
   const show = (now) => {
     forms.forEach((form, at) => form.show(now.sides[at]));

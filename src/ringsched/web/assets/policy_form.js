@@ -5,7 +5,7 @@ import { field, numberInput, select, setHint, setValue, typed } from "./fields.j
 
 const KNOBS = [
   ["kappa", "kappa", "jobs up to it are packed"],
-  ["slack", "lambda", "room for larger jobs"],
+  ["slack", "lambda", "slack: room for larger jobs"],
   ["theta", "theta", "most load of a GPU"],
   ["seed", "seed", "of random choices"],
 ];
@@ -40,7 +40,7 @@ export function policyForm(about, title, onChange) {
 
 function showOrders(order, side, chosen, orders) {
   const own = chosen && chosen.order !== "any";
-  const options = [["", own ? `its own: ${chosen.order}` : "of its own choice"], ...orders.map((each) => [each, each])];
+  const options = [["", own ? `${chosen.order} (own)` : "of its own choice"], ...orders.map((each) => [each, each])];
   order.replaceChildren(...options.map(([value, text]) => html("option", { value }, text)));
   order.disabled = !own;
   order.value = own ? side.order ?? "" : "";

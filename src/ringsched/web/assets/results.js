@@ -38,6 +38,7 @@ export function results({ view, onView, onDrawn }) {
   followWidth(root, redraw);
   const show = (answer) => {
     newest = answer;
+    root.classList.remove("empty");
     const words = inWords(answer.plans);
     const said = document.getElementById("words");
     if (said.textContent !== words) said.textContent = words; // else it would be read out again

@@ -13,7 +13,7 @@ export function scenarioPanel(root, about, { load, current }) {
   examples.querySelector(`option[value=""]`).disabled = true;
   const wrapper = field("example", "example", examples);
   const wrong = wrapper.querySelector(".wrong");
-  let attempts = 0;
+  let [attempts, shown] = [0, OWN];
   const attempt = async (find, example = null) => {
     attempts += 1;
     const number = attempts;
@@ -24,7 +24,10 @@ export function scenarioPanel(root, about, { load, current }) {
       if (number === attempts) load(scenario, example); // else another was asked for meanwhile
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (number === attempts) wrong.textContent = error.message;
+      if (number === attempts) {
+        wrong.textContent = error.message;
+        examples.value = shown;
+      }
     }
     if (number === attempts) document.body.classList.remove("loading");
   };
@@ -44,7 +47,8 @@ export function scenarioPanel(root, about, { load, current }) {
   takeDrops(read);
   return {
     show: ({ example }) => {
-      examples.value = example ?? OWN;
+      shown = example ?? OWN;
+      examples.value = shown;
     },
   };
 }

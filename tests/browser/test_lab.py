@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +91,11 @@ def choose(page: Any, label: str, value: str, *, side: int = 0) -> None:
 def load(page: Any, scenario: ringsched.Scenario) -> None:
     page.set_input_files(
         "input[type=file]",
-        {"name": "queue.json", "mimeType": "application/json", "buffer": json.dumps(scenario.expanded()).encode()},
+        {
+            "name": "queue.json",
+            "mimeType": "application/json",
+            "buffer": json.dumps(scenario.expanded()).encode(),
+        },
     )
     page.locator("#about", has_text=f"{len(scenario.jobs)} job").wait_for()
     drawn(page)
@@ -128,7 +135,9 @@ def test_every_knob_leads_to_the_plan_that_the_library_makes(visiting: Visitor, 
     choose(page, "aim", "mean-completion")
     choose(page, "policy", "longest-first")
     assert knob(page, "kappa").is_disabled()
-    assert shown_plan(page, tmp_path)[1] == ringsched.plan(racks, "longest-first", objective="mean-completion")
+    assert shown_plan(page, tmp_path)[1] == ringsched.plan(
+        racks, "longest-first", objective="mean-completion"
+    )
     choose(page, "policy", "search")
     assert knob(page, "order").is_disabled()
 
@@ -144,7 +153,9 @@ def test_links_get_faster_all_alike(visiting: Visitor, tmp_path: Path) -> None:
     drawn(page)
     after, plan = shown_plan(page, tmp_path)
     assert after.cluster.inter_server_gbps == 2 * before.cluster.inter_server_gbps
-    assert [rack.uplink_gbps for rack in after.cluster.racks] == [2 * rack.uplink_gbps for rack in before.cluster.racks]
+    assert [rack.uplink_gbps for rack in after.cluster.racks] == [
+        2 * rack.uplink_gbps for rack in before.cluster.racks
+    ]
     assert plan == ringsched.plan(after, "sjf-bco")
     assert "2 racks" in page.locator("#network").inner_text()
     knob(page, "links, Gbit/s").fill("-3")
@@ -175,7 +186,11 @@ def test_a_job_is_added_changed_removed_and_had_back(visiting: Visitor, tmp_path
     drawn(page)
     assert page.locator(JOBS).count() == count + 1
     scenario, plan = shown_plan(page, tmp_path)
-    assert (scenario.jobs[-1].name, scenario.jobs[-1].gpus, scenario.jobs[-1].gradient_mb) == ("mine", 2, 526.4)
+    assert (scenario.jobs[-1].name, scenario.jobs[-1].gpus, scenario.jobs[-1].gradient_mb) == (
+        "mine",
+        2,
+        526.4,
+    )
     assert plan == ringsched.plan(scenario, "sjf-bco")
 
     page.get_by_role("button", name="Edit mine").click()
@@ -294,9 +309,33 @@ def test_the_address_is_all_there_is(visiting: Visitor, browser: Any, tmp_path: 
     assert words(page) == said
 
 
-@pytest.mark.parametrize("fragment", ["#s=nonsense", "#s=!!!", "#else", "#s=q1YqTsxLV7KqVkpLzClOVbICAA"])
-def test_an_address_that_says_nothing_is_no_harm(visiting: Visitor, fragment: str) -> None:
-    assert words(visiting(fragment).page).startswith("All 6 jobs")
+def fragment_of(state: object) -> str:
+    """What the page makes of a state: raw deflate, in the letters of addresses."""
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(json.dumps(state).encode()) + packer.flush()
+    return "#s=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def test_an_address_from_anywhere_is_no_harm(visiting: Visitor) -> None:
+    visit = visiting("#s=nonsense!")
+    page = visit.page
+    assert words(page).startswith("All 6 jobs")
+    strange = {
+        "scenario": {"jobs": 3},
+        "sides": [{"policy": "lwf"}, 7],
+        "network": [],
+        "view": {"window": [5, 1]},
+    }
+    page.evaluate("fragment => { location.hash = fragment; }", fragment_of(strange))
+    page.locator("#toast", has_text="refused").wait_for()
+    drawn(page)
+    assert words(page).startswith("All 6 jobs")
+    page.evaluate(
+        "fragment => { location.hash = fragment; }", fragment_of({"sides": [{"policy": "<b>nobody"}]})
+    )
+    page.locator(".wrong", has_text="unknown policy '<b>nobody'").wait_for()
+    choose(page, "policy", "lwf")
+    assert page.locator(".wrong:not(:empty)").count() == 0
 
 
 def test_without_a_mouse(visiting: Visitor) -> None:
@@ -412,8 +451,9 @@ def test_only_the_newest_wish_counts(visiting: Visitor) -> None:
     choose(page, "policy", "random")
     said = words(page)
     assert len(held) == 1
-    page.unroute("**/api/v1/plan")
-    page.wait_for_timeout(300)
+    with suppress(Exception):  # what was called off cannot go on
+        held[0].continue_()
+    page.wait_for_timeout(700)
     assert words(page) == said
 
 
@@ -463,6 +503,7 @@ def test_light_and_dark(visiting: Visitor) -> None:
     assert page.evaluate(background) == light
 
 
+@pytest.mark.slow
 def test_two_thousand_jobs(visiting: Visitor) -> None:
     page = visiting().page
     choose(page, "policy", "longest-first")

@@ -142,6 +142,30 @@ def test_every_knob_leads_to_the_plan_that_the_library_makes(visiting: Visitor, 
     assert knob(page, "order").is_disabled()
 
 
+SPOKEN = {
+    0: "0 s",
+    0.25: "0.25 s",
+    59: "59 s",
+    2090: "34 min 50 s",
+    3599.9: "1 h",
+    5940: "1 h 39 min",
+    86399: "1 day",
+    183600: "2 days 3 h",
+}
+SAY = "async given => { const words = await import('/assets/words.js'); return given.map(words.spoken); }"
+
+
+def test_plans_are_put_in_words(visiting: Visitor) -> None:
+    page = visiting().page
+    assert page.evaluate(SAY, list(SPOKEN)) == list(SPOKEN.values())
+    assert words(page) == (
+        "All 6 jobs are done after 34 min 50 s, a job on average after 15 min 53 s. "
+        "No plan can end before 27 min 50 s: this one is at most 25 % above the best possible."
+    )
+    choose(page, "aim", "mean-completion")
+    assert "No plan can have a mean completion below" in words(page)
+
+
 def test_links_get_faster_all_alike(visiting: Visitor, tmp_path: Path) -> None:
     page = visiting().page
     choose(page, "example", "racks")
@@ -433,7 +457,8 @@ def test_no_jobs_at_all(visiting: Visitor) -> None:
     page.get_by_role("button", name="Add a job").click()
     page.get_by_role("button", name="Save").click()
     page.locator(JOBS).wait_for()
-    assert words(page).startswith("The only job is done after")
+    best = "No plan can end sooner: it is the best possible."
+    assert re.fullmatch(rf"The only job is done after [^.]+\. {best}", words(page))
 
 
 def test_only_the_newest_wish_counts(visiting: Visitor) -> None:

@@ -13,6 +13,8 @@ from tests.cli.helpers import run
 import ringsched
 from ringsched.reporting.data import report_data
 
+pytestmark = pytest.mark.compiled
+
 FIRST = Path(__file__).parents[2] / "examples" / "first.toml"
 
 

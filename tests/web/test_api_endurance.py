@@ -15,6 +15,8 @@ import pytest
 from tests.web.conftest import Served, ended, started
 from tests.web.hostile import GARBAGE, JSON, PLANS, planned, spoken
 
+pytestmark = pytest.mark.compiled
+
 FEW_S, MANY_S = 8.0, 120.0
 NUM_CLIENTS = 12
 GROWTH = 40 * 2**20  # bytes that the server itself may have more after all than after the first part

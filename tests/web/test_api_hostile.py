@@ -12,6 +12,8 @@ import pytest
 from tests.web.conftest import Served
 from tests.web.hostile import GARBAGE, JSON, PLANS, planned, spoken
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_hostile_body(client: httpx.Client, name: str) -> None:

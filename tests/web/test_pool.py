@@ -22,6 +22,8 @@ from ringsched.web.pool import Pool, TimeIsUp, WorkerEnded
 from ringsched.web.process import WorkerProcess
 from ringsched.web.searches import Searches
 
+pytestmark = pytest.mark.compiled
+
 LIMITS = Limits(workers=1, searches=1, work_s=30)
 
 

@@ -279,9 +279,12 @@ def test_a_search_that_nobody_watches_ends(visiting: Visitor, lab: str) -> None:
 def test_two_policies_side_by_side(visiting: Visitor, tmp_path: Path) -> None:
     page = visiting(width=1400).page
     choose(page, "example", "racks")
+    choose(page, "policy", "longest-first")
     page.get_by_label("compare with another policy").check()
     page.locator("svg.gantt").nth(1).wait_for()
     drawn(page)
+    assert page.locator("#gantt h3").all_inner_texts() == ["longest-first", "sjf-bco"]  # never the same twice
+    choose(page, "policy", "sjf-bco")
     choose(page, "policy", "list-scheduling", side=1)
     page.locator("#gantt h3", has_text="list-scheduling").wait_for()
     assert page.locator("#gantt h3").all_inner_texts() == ["sjf-bco", "list-scheduling"]

@@ -41,6 +41,7 @@ class Lab {
     });
     this.address = address((raw) => this.arrive(raw));
     tools(element("tools"), { answer: this.results.answer, scenario: () => this.planned(), link: () => this.address.link(this.state) });
+    window.addEventListener("pageshow", (event) => event.persisted && this.replan()); // what was under way had ended
     element("skip").addEventListener("click", () => element("results").focus());
   }
 

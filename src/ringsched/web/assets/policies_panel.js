@@ -12,7 +12,7 @@ export function policiesPanel(root, about, { state, change, searchAgain }) {
     change({ sides: state().sides.map((each, place) => (place === at ? side : each)) }, `${what} ${at}`);
   }));
   const compare = html("input", { type: "checkbox", id: "compare" });
-  compare.addEventListener("change", () => change({ compare: compare.checked }, "compare"));
+  compare.addEventListener("change", () => change({ compare: compare.checked, sides: different(state().sides) }, "compare"));
   const objective = select(about.objectives.map((each) => [each, each.replaceAll("-", " ")]));
   objective.addEventListener("change", () => change({ objective: objective.value }, "objective"));
   const seconds = numberInput();
@@ -37,4 +37,10 @@ export function policiesPanel(root, about, { state, change, searchAgain }) {
     setValue(seconds, now.seconds);
   };
   return { show };
+}
+
+/** Return two sides to compare: if both are the same policy, the second becomes another. */
+function different([first, second]) {
+  if (first.policy !== second.policy) return [first, second];
+  return [first, freshSide(first.policy === "sjf-bco" ? "longest-first" : "sjf-bco")];
 }

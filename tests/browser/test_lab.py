@@ -386,6 +386,18 @@ def test_without_a_mouse(visiting: Visitor) -> None:
     page.keyboard.type("typed")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Edit typed").wait_for()
+    drawn(page)
+    tab_to("[aria-label='Edit typed']")
+    page.keyboard.press("Enter")
+    page.keyboard.type("renamed")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Edit renamed").wait_for()
+    drawn(page)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")  # "Remove renamed": the table keeps the keyboard, whatever becomes of its rows
+    page.get_by_role("button", name="Edit renamed").wait_for(state="detached")
+    drawn(page)
+    assert page.evaluate("document.activeElement.ariaLabel") == "Remove lstm"
     tab_to("svg.gantt")
     page.keyboard.press("End")
     assert page.locator("#tip").is_visible()

@@ -21,8 +21,13 @@ const MORE = [
 ];
 const FRESH = { gpus: 4, iterations: 10000 };
 
-/** Return a function that opens the dialog; `save` gets the number of the job and the job, and raises if it is wrong. */
-export function jobDialog(catalogue, save) {
+/**
+ * Return a function that opens the dialog.
+ *
+ * `save` gets the number of the job and the job, and raises if it is wrong. When all is over the keyboard goes back to where it was;
+ * if that is gone, `onLost` gets the number of the job.
+ */
+export function jobDialog(catalogue, save, onLost) {
   const dialog = html("dialog", { "aria-label": "Job" });
   const inputs = new Map([["name", html("input", { type: "text", autocomplete: "off", spellcheck: "false" })]]);
   for (const [name] of [...FIELDS, ...MORE]) inputs.set(name, numberInput());
@@ -43,7 +48,8 @@ export function jobDialog(catalogue, save) {
   );
   dialog.append(form);
   document.body.append(dialog);
-  let [at, before] = [0, {}];
+  let [at, before, opener] = [0, {}, null];
+  dialog.addEventListener("close", () => opener.isConnected || onLost(at));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     forgive(form);
@@ -57,7 +63,7 @@ export function jobDialog(catalogue, save) {
     }
   });
   return (number, job, name) => {
-    [at, before] = [number, job ?? { ...FRESH, ...Object.values(catalogue)[0] }];
+    [at, before, opener] = [number, job ?? { ...FRESH, ...Object.values(catalogue)[0] }, document.activeElement];
     forgive(form);
     title.textContent = job ? "Change a job" : "Add a job";
     model.value = job ? "" : Object.keys(catalogue)[0] ?? "";

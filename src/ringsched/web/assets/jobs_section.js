@@ -2,7 +2,7 @@
 
 import { button } from "./fields.js";
 import { jobDialog } from "./job_dialog.js";
-import { jobsTable } from "./jobs_table.js";
+import { focusAgain, jobsTable } from "./jobs_table.js";
 import { toast } from "./notices.js";
 import { scenarioOf } from "./scenario_panel.js";
 import { counted, shortened } from "./text.js";
@@ -14,7 +14,8 @@ export function jobsSection(about, { state, change, pictures }) {
     const scenario = await scenarioOf(JSON.stringify(withJob(state().scenario, at, job)), "json");
     change({ scenario, example: null }, `job ${scenario.jobs.length} ${at}`);
   };
-  const open = jobDialog(about.catalogue, save);
+  const body = document.querySelector("#jobs .body");
+  const open = jobDialog(about.catalogue, save, (at) => focusAgain(body, { does: "edit", at })); // the table was drawn anew
   const add = () => open(state().scenario.jobs.length, null, freeName(state().scenario));
   const remove = (at) => {
     const { scenario, example } = state();
@@ -22,7 +23,7 @@ export function jobsSection(about, { state, change, pictures }) {
     const said = `${shortened(scenario.jobs[at].name, 40)} is removed, ${counted(scenario.jobs.length - 1, "job")} left.`;
     toast(said, { text: "Undo", act: () => change({ scenario, example }, "undo") });
   };
-  const table = jobsTable(document.querySelector("#jobs .body"), { edit: (at) => open(at, state().scenario.jobs[at]), remove });
+  const table = jobsTable(body, { edit: (at) => open(at, state().scenario.jobs[at]), remove });
   document.getElementById("controls").prepend(button("Add a job …", add, { class: "main" }));
   return { show: () => table(state().scenario, pictures(), state().view.find) };
 }

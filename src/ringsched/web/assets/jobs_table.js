@@ -12,24 +12,36 @@ export function jobsTable(body, { edit, remove }) {
   const show = (scenario, pictures, find) => {
     const wanted = find.trim().toLowerCase();
     const found = [...scenario.jobs.keys()].filter((at) => scenario.jobs[at].name.toLowerCase().includes(wanted));
-    if (!found.length) {
-      body.replaceChildren(html("p", { class: "note" }, scenario.jobs.length ? "No job has such a name." : "There is no job yet."));
-      return;
-    }
-    const times = timesOf(pictures, scenario);
-    const rows = found.slice(0, most).map((at) => row(scenario.jobs[at], at, times.map((each) => each[at]), edit, remove));
-    const heads = [
-      "job", "GPUs", "iterations", "gradients", "submitted",
-      ...times.map((each) => (times.length > 1 ? `${shortened(each.label, 18)}: runs` : "runs")), "",
-    ];
-    const head = html("tr", {}, ...heads.map((name) => html("th", { scope: "col" }, name)));
-    body.replaceChildren(html("div", { class: "scrolls" }, html("table", { class: "jobs" }, html("thead", {}, head), html("tbody", {}, ...rows))));
+    const focused = focusedIn(body);
+    if (found.length) body.replaceChildren(table(scenario.jobs, found.slice(0, most), timesOf(pictures, scenario), edit, remove));
+    else body.replaceChildren(html("p", { class: "note" }, scenario.jobs.length ? "No job has such a name." : "There is no job yet."));
     if (found.length > most) body.append(html("p", {}, button(`Show all ${found.length} jobs`, () => {
       most = Infinity;
       show(scenario, pictures, find);
     })));
+    if (focused) focusAgain(body, focused);
   };
   return show;
+}
+
+/** Return which button of the table has the keyboard: what it does, and in which row. */
+function focusedIn(body) {
+  const { does, at } = body.contains(document.activeElement) ? document.activeElement.dataset : {};
+  return does ? { does, at: Number(at) } : null;
+}
+
+/** Give the keyboard to a button of the table, or to that of the last row if there are fewer now. */
+export function focusAgain(body, { does, at }) {
+  const buttons = [...body.querySelectorAll(`[data-does="${does}"]`)];
+  (buttons.find((each) => Number(each.dataset.at) === at) ?? buttons.at(-1))?.focus();
+}
+
+function table(jobs, shown, times, edit, remove) {
+  const runs = times.map((each) => (times.length > 1 ? `${shortened(each.label, 18)}: runs` : "runs"));
+  const heads = ["job", "GPUs", "iterations", "gradients", "submitted", ...runs, ""].map((name) => html("th", { scope: "col" }, name));
+  const rows = shown.map((at) => row(jobs[at], at, times.map((each) => each[at]), edit, remove));
+  const made = html("table", { class: "jobs" }, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows));
+  return html("div", { class: "scrolls" }, made);
 }
 
 function row(job, at, times, edit, remove) {
@@ -41,8 +53,8 @@ function row(job, at, times, edit, remove) {
     ...times.map((time) => html("td", {}, time ?? "–")),
     html(
       "td", {},
-      button("Edit", () => edit(at), { "aria-label": `Edit ${name}` }), " ",
-      button("Remove", () => remove(at), { "aria-label": `Remove ${name}` }),
+      button("Edit", () => edit(at), { "aria-label": `Edit ${name}`, "data-does": "edit", "data-at": at }), " ",
+      button("Remove", () => remove(at), { "aria-label": `Remove ${name}`, "data-does": "remove", "data-at": at }),
     ),
   );
 }

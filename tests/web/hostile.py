@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 JSON = {"Content-Type": "application/json"}
@@ -90,7 +91,8 @@ def spoken(port: int, sent: bytes, *, timeout_s: float = 30) -> bytes:
     received = b""
     with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
         connection.sendall(sent)
-        connection.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # it has hung up already
+            connection.shutdown(socket.SHUT_WR)
         while part := connection.recv(65536):
             received += part
     return received

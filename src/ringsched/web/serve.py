@@ -100,7 +100,10 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and say so."""
-        await super().startup(sockets)
+        try:
+            await super().startup(sockets)
+        except SystemExit:  # there are no workers; whoever called us says so
+            self.should_exit = True
         if self.started:
             self._on_ready()
 

@@ -52,6 +52,8 @@ PLANS: Mapping[str, tuple[bytes, set[int]]] = {
     "no JSON": (b"policy=fifo", {422}),
     "half a JSON": (b'{"scenario": {"cluster": ', {422}),
     "a path in a name": (of_job(name="../../etc/passwd"), {200}),
+    "a long name": (of_job(name="n" * 1_000_000, gpus=0), {422}),
+    "a long policy": (planned(SCENARIO, "p" * 1_000_000), {422}),
     "a path as a scenario": (planned("/etc/passwd"), {422}),
     "a path as jobs_file": (planned(scenario(jobs_file="/etc/passwd")), {422}),
     "a path as a policy": (planned(SCENARIO, "../../etc/passwd"), {422}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 JSON = {"Content-Type": "application/json"}
@@ -51,6 +52,8 @@ PLANS: Mapping[str, tuple[bytes, set[int]]] = {
     "no JSON": (b"policy=fifo", {422}),
     "half a JSON": (b'{"scenario": {"cluster": ', {422}),
     "a path in a name": (of_job(name="../../etc/passwd"), {200}),
+    "a long name": (of_job(name="n" * 1_000_000, gpus=0), {422}),
+    "a long policy": (planned(SCENARIO, "p" * 1_000_000), {422}),
     "a path as a scenario": (planned("/etc/passwd"), {422}),
     "a path as jobs_file": (planned(scenario(jobs_file="/etc/passwd")), {422}),
     "a path as a policy": (planned(SCENARIO, "../../etc/passwd"), {422}),
@@ -90,7 +93,8 @@ def spoken(port: int, sent: bytes, *, timeout_s: float = 30) -> bytes:
     received = b""
     with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
         connection.sendall(sent)
-        connection.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # it has hung up already
+            connection.shutdown(socket.SHUT_WR)
         while part := connection.recv(65536):
             received += part
     return received

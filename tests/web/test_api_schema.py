@@ -81,7 +81,7 @@ def send_to(operation: Any, mode: GenerationMode, number: int, statuses: list[in
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_what_schemathesis_sends(described: Any, mode: GenerationMode) -> None:
     statuses = sent(described, mode, QUICK)
-    assert len(statuses) > 50
+    assert len(statuses) >= 35
     assert 422 in statuses
     assert (200 in statuses) == (mode == GenerationMode.POSITIVE)
 

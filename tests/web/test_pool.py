@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,9 +18,9 @@ import pytest
 from tests.web.conftest import Served, ended, started
 from tests.web.hostile import JSON
 
-from ringsched.web.examples import example_scenario
+import ringsched
 from ringsched.web.limits import Limits
-from ringsched.web.pool import Pool, TimeIsUp, WorkerEnded
+from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
 from ringsched.web.process import WorkerProcess
 from ringsched.web.searches import Searches
 
@@ -28,8 +30,7 @@ LIMITS = Limits(workers=1, searches=1, work_s=30)
 
 
 def body(policy: str, num_jobs: int = 10, **options: Any) -> bytes:
-    scenario = example_scenario("large")
-    scenario = scenario.replace(jobs=scenario.jobs[:num_jobs])
+    scenario = ringsched.generate_uniform(seed=0, servers=10, gpus_per_server=8, jobs=num_jobs, racks=2)
     return json.dumps({"scenario": scenario.expanded(), "policy": policy, **options}).encode()
 
 
@@ -95,6 +96,43 @@ def test_work_that_is_given_up_frees_its_worker() -> None:
     with_pool(use)
 
 
+def test_a_worker_that_held_much_memory_makes_way_for_a_fresh_one() -> None:
+    async def go() -> None:
+        pool = Pool(Limits(worker_bytes=1), 1, warm=1)
+        await pool.start()
+        pids = set()
+        try:
+            for _ in range(2):
+                note = lambda process: pids.add(process.pid)  # noqa: E731
+                assert (
+                    await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
+                ).status == 200
+        finally:
+            await pool.stop()
+        assert len(pids) == 2
+
+    asyncio.run(go())
+
+
+def test_who_waits_for_a_worker_too_long_is_told_so() -> None:
+    async def go() -> None:
+        pool = Pool(Limits(work_s=0.5), 1, warm=1)
+        await pool.start()
+        try:
+            long = pool.run("plan", body("search", 200, iterations=10**9), time_limit_s=60)
+            busy = asyncio.create_task(long)
+            await asyncio.sleep(0.1)
+            with pytest.raises(NobodyIsFree):
+                await pool.run("plan", body("first-fit"), time_limit_s=30)
+            busy.cancel()
+            await asyncio.gather(busy, return_exceptions=True)
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+
+
+@pytest.mark.slow
 def test_too_much_memory_is_refused_and_the_worker_lives_on() -> None:
     """A text that is no text of ours, but large: what it needs in the end is more than there is."""
     tight = Limits(memory_bytes=1200 * 2**20, body_bytes=2**31)
@@ -119,6 +157,7 @@ def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays() -> None:
         searches = Searches(pool, LIMITS)
         search = searches.start(body("search", 200, time_limit_s=60))
         while b'"plan"' not in search.content():
+            assert search.state == "running", search.content()
             await asyncio.sleep(0.05)
         assert json.loads(search.content())["state"] == "running"
         before = _workers(os.getpid())
@@ -154,7 +193,8 @@ def searching(server: Served, client: httpx.Client) -> list[psutil.Process]:
     """Have a search run, and return all workers."""
     content = body("search", 200, time_limit_s=100)
     name = client.post("/searches", content=content, headers=JSON).json()["id"]
-    while client.get(f"/searches/{name}").json()["progress"] is None:
+    while (answer := client.get(f"/searches/{name}").json())["progress"] is None:
+        assert answer["state"] == "running", answer
         time.sleep(0.1)
     return _workers(server.process.pid)
 
@@ -169,10 +209,28 @@ def test_workers_end_when_the_server_is_killed() -> None:
     assert psutil.wait_procs(workers, timeout=30)[1] == []
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow),
+    ],  # endurance ends so too
+)
 def test_the_server_ends_in_order_with_work_on_its_hands(number: int, code: int) -> None:
     server = started("--workers", "1")
     with httpx.Client(base_url=f"{server.url}/api/v1", timeout=60) as client:
         workers = searching(server, client)
         assert ended(server, number) == code
+    assert psutil.wait_procs(workers, timeout=30)[1] == []
+
+
+def test_ctrl_c_before_all_has_started() -> None:
+    command = [sys.executable, "-m", "ringsched", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not (workers := _workers(process.pid)):
+            time.sleep(0.02)
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "ringsched: interrupted\n")
     assert psutil.wait_procs(workers, timeout=30)[1] == []

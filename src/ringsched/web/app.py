@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -23,7 +23,7 @@ from ringsched.web.work import JSON
 WORDS = {404: "there is nothing here", 405: "this cannot be done here with {method}"}
 
 
-def create_app(access: Access | None = None, limits: Limits | None = None) -> ASGIApp:
+def create_app(access: Access | None = None, limits: Limits | None = None, lab: Lab | None = None) -> ASGIApp:
     """Return the lab as an ASGI application; its workers start and end with it.
 
     Parameters
@@ -32,18 +32,11 @@ def create_app(access: Access | None = None, limits: Limits | None = None) -> AS
         Where it will listen, and the token it wants to see; by default on 127.0.0.1 without a token.
     limits
         In size, time and number.
+    lab
+        What answers; by default one with these limits.
     """
     limits = limits or Limits()
-    lab = Lab(limits)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await lab.start()
-        try:
-            yield
-        finally:
-            await lab.stop()
-
+    lab = lab or Lab(limits)
     app = FastAPI(
         title="ringsched",
         version=__version__,
@@ -51,7 +44,7 @@ def create_app(access: Access | None = None, limits: Limits | None = None) -> AS
         docs_url=None,  # they load from elsewhere
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=lifespan,
+        lifespan=_lifespan_of(lab),
     )
     app.include_router(api_routes(lab))
     _add_page(app)
@@ -60,6 +53,18 @@ def create_app(access: Access | None = None, limits: Limits | None = None) -> AS
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _mistake)  # which is raised again then, and so comes to the log
     return Shell(app, access or Access(), limits)
+
+
+def _lifespan_of(lab: Lab) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await lab.start()
+        try:
+            yield
+        finally:
+            await lab.stop()
+
+    return lifespan
 
 
 def _add_page(app: FastAPI) -> None:

@@ -14,6 +14,7 @@ from ringsched.web.limits import OverLimit
 FIELD_OF = {"time-limit": "time_limit_s", "add-servers": "add_servers", "remove-server": "remove_server"}
 FIELD_OF |= {"inter-server-gbps": "inter_server_gbps", "link-factor": "link_factor"}
 
+LONGEST = 1000  # characters of a sentence: names may be as long as a body
 BUG = "the server made a mistake; it is written in the server's log, please report it"
 TOO_MUCH_MEMORY = "this takes more memory than the server gives to one request"
 
@@ -36,9 +37,14 @@ def error_content(message: str, *, place: str | None = None, field: str | None =
     >>> error_content("kappa must be an integer >= 1, not 0", field="kappa")
     b'{"error": {"message": "kappa must be an integer >= 1, not 0", "field": "kappa"}}'
     """
-    facts = {"message": message, "place": place, "field": field, **more}
+    facts = {"message": _cut(message), "place": _cut(place), "field": _cut(field), **more}
     content = {"error": {key: value for key, value in facts.items() if value is not None}}
     return json.dumps(content, allow_nan=False).encode()
+
+
+def _cut(text: str | None) -> str | None:
+    """Return what is left of a sentence that quotes too much."""
+    return text if text is None or len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def refusal(error: BaseException) -> tuple[int, bytes]:

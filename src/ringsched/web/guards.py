@@ -7,6 +7,7 @@ import ipaddress
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from urllib.parse import urlsplit
 
 from ringsched.web.errors import Refused
@@ -50,8 +51,7 @@ class Access:
 
     def _is_ours(self, name: str) -> bool:
         """Whether it is a number, which nobody can point elsewhere, or a name of this machine."""
-        names = {self.host.lower(), socket.gethostname().lower(), socket.getfqdn().lower()}
-        return _address(name) is not None or _is_loopback(name) or name in names
+        return _address(name) is not None or _is_loopback(name) or name in {self.host.lower(), *_own_names()}
 
     def _check_token(self, given: str) -> None:
         if self.token is None:
@@ -66,6 +66,12 @@ class Access:
                 headers={"WWW-Authenticate": "Bearer"},
                 field="Authorization",
             )
+
+
+@cache
+def _own_names() -> frozenset[str]:
+    """Return what this machine is called; asked once, for the answer may come from the network."""
+    return frozenset({socket.gethostname().lower(), socket.getfqdn().lower()})
 
 
 def _check_origin(headers: Mapping[str, str]) -> None:

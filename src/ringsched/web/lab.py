@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from ringsched.web.errors import Refused
 from ringsched.web.limits import Limits
-from ringsched.web.pool import Pool, TimeIsUp, WorkerEnded
+from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
 from ringsched.web.searches import Searches
 from ringsched.web.work import Reply
 
@@ -31,6 +31,15 @@ class Lab:
         await self._pool.start()
         self._later = asyncio.create_task(self._search_pool.start())
 
+    def abort(self) -> None:
+        """End the workers at once, also in the middle of their start."""
+        self._pool.kill()
+        self._search_pool.kill()
+
+    def hang_up(self) -> None:
+        """End all searches and with them what is told of them, so that nobody is listening any more."""
+        self.searches.end_all()
+
     async def stop(self) -> None:
         """End all that runs."""
         await self.searches.stop_all()
@@ -48,6 +57,9 @@ class Lab:
             raise Refused(
                 504, f"this takes longer than the {self.limits.work_s:g} s of one request"
             ) from None
+        except NobodyIsFree:
+            message = "all workers are busy; try again in a moment"
+            raise Refused(503, message, headers={"Retry-After": "5"}) from None
         except WorkerEnded:
             message = "the process that worked on this was killed, perhaps for want of memory"
             raise Refused(503, message, headers={"Retry-After": "5"}) from None
@@ -59,19 +71,24 @@ class Lab:
 
     async def example(self, name: str) -> Reply:
         """Return an example; there are few, so they are kept."""
-        if name not in self._examples:
-            self._examples[name] = await self.work("example", name.encode())
-        return self._examples[name]
+        if name in self._examples:
+            return self._examples[name]
+        reply = await self.work("example", name.encode())
+        if reply.status == 200:
+            self._examples[name] = reply
+        return reply
 
 
 async def _until_gone(task: asyncio.Task[Reply], request: Request) -> None:
     """Wait for the work; cancel it a while after the client went away."""
     gone = asyncio.create_task(_disconnected(request))
-    await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-    if not task.done():
-        await asyncio.wait({task}, timeout=ABANDONED_S)
-        task.cancel()
-    gone.cancel()
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await asyncio.wait({task}, timeout=ABANDONED_S)
+            task.cancel()
+    finally:
+        gone.cancel()
 
 
 async def _disconnected(request: Request) -> None:

@@ -33,7 +33,8 @@ class Limits:
     kept_searches: int = 32
     kept_s: float = 900.0  # how long a search that has ended can still be asked for
     streams: int = 32  # of events, open at the same time
-    memory_bytes: int = 4 * 2**30  # of one worker
+    memory_bytes: int = 4 * 2**30  # that a worker may ask for
+    worker_bytes: int = 2**30  # a worker that once held more makes way for a fresh one
 
     def told(self) -> dict[str, float | int]:
         """Return them by name.

@@ -12,7 +12,11 @@ from ringsched.web.process import Done, TimeIsUp, WorkerEnded, WorkerProcess
 from ringsched.web.work import Reply
 
 Told = Callable[[str, bytes], None]
-ATTEMPTS = 3  # to start a worker in a row; then something is wrong that trying again does not mend
+AGAIN_S = 5.0  # after a worker that could not be started
+
+
+class NobodyIsFree(Exception):
+    """All workers were busy for as long as a request may take."""
 
 
 class Pool:
@@ -32,17 +36,24 @@ class Pool:
         self._closed = False
 
     async def start(self) -> None:
-        """Start all workers, the first alone: what it has to compile the others find in the cache."""
+        """Start all workers, the first alone: what it has to compile the others find in the cache.
+
+        If the first does not come up, WorkerEnded is raised.
+        """
         self._num_started = self._warm
-        await self._add()
+        await self._try_to_add()
         for _ in range(self._warm - 1):
             self._in_background(self._add())
 
-    async def stop(self) -> None:
-        """End all workers."""
+    def kill(self) -> None:
+        """End all workers at once, also those that are still starting."""
         self._closed = True
         for process in self._all:
             process.kill()
+
+    async def stop(self) -> None:
+        """End all workers, and wait for their end."""
+        self.kill()
         await asyncio.gather(*self._renewing, return_exceptions=True)
         await asyncio.to_thread(self._threads.shutdown)
         for process in self._all:
@@ -65,7 +76,7 @@ class Pool:
         if self._idle.empty() and self._num_started < self._size:
             self._num_started += 1
             self._in_background(self._add())
-        process = await self._idle.get()
+        process = await self._next_idle()
         on_start(process)
         loop = asyncio.get_running_loop()
 
@@ -84,6 +95,12 @@ class Pool:
             else:
                 self._idle.put_nowait(process)
 
+    async def _next_idle(self) -> WorkerProcess:
+        try:
+            return await asyncio.wait_for(self._idle.get(), self._limits.work_s)
+        except TimeoutError:
+            raise NobodyIsFree from None
+
     def _in_background(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._renewing.add(task)
@@ -96,22 +113,27 @@ class Pool:
         await self._add()
 
     async def _add(self) -> None:
-        loop = asyncio.get_running_loop()
-        for attempt in range(ATTEMPTS):
-            if self._closed:
-                return
-            process = await loop.run_in_executor(self._threads, WorkerProcess, self._limits)
-            self._all.add(process)
+        """Add a worker, however often one has to be started."""
+        while not self._closed:
             try:
-                await loop.run_in_executor(self._threads, process.wait_until_ready)
-            except WorkerEnded:
-                self._all.discard(process)
-                process.close()
-                if attempt == ATTEMPTS - 1 and not self._closed:
-                    raise
-            else:
-                self._idle.put_nowait(process)
+                await self._try_to_add()
                 return
+            except WorkerEnded:
+                await asyncio.sleep(AGAIN_S)
+
+    async def _try_to_add(self) -> None:
+        loop = asyncio.get_running_loop()
+        process = await loop.run_in_executor(self._threads, WorkerProcess, self._limits)
+        self._all.add(process)
+        if self._closed:
+            process.kill()
+        try:
+            await loop.run_in_executor(self._threads, process.wait_until_ready)
+        except WorkerEnded:
+            self._all.discard(process)
+            process.close()
+            raise
+        self._idle.put_nowait(process)
 
 
-__all__ = ["Pool", "TimeIsUp", "WorkerEnded"]
+__all__ = ["NobodyIsFree", "Pool", "TimeIsUp", "WorkerEnded"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 
@@ -28,6 +29,8 @@ def search(raw: bytes, limits: Limits, tell: Tell, should_stop: Callable[[], boo
         options = plan_options(body, limits.search_s)
         if body.policy == "search" and options["time_limit_s"] is None and body.iterations is not None:
             options["time_limit_s"] = limits.search_s  # it ends with what it has, rather than be killed
+        if body.policy == "search":
+            options["threads"] = max(1, (os.cpu_count() or 1) // 2)  # the lab has others to serve
         told = _Told(scenario, tell)
         plan = api.plan(
             scenario,

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 from ringsched.web.errors import Refused, error_content
 from ringsched.web.limits import Limits
-from ringsched.web.pool import Pool, TimeIsUp, WorkerEnded
+from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
 from ringsched.web.process import WorkerProcess
 from ringsched.web.search_work import PICTURES, PLAN, PROGRESS
 from ringsched.web.work import joined
@@ -136,13 +136,17 @@ class Searches:
             task.cancel()
 
     async def stop_all(self) -> None:
-        """End all, for the server ends."""
+        """End all, and wait for their end."""
         tasks = list(self._tasks.values())
+        self.end_all()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def end_all(self) -> None:
+        """End all, for the server ends."""
         for search in self._by_id.values():
             search.end(STOPPED)
-        for task in tasks:
+        for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, search: Search, raw: bytes) -> None:
         def on_start(process: WorkerProcess) -> None:
@@ -155,13 +159,15 @@ class Searches:
             )
         except TimeIsUp:
             search.end(FAILED, error_content(f"the search did not end within {time_limit_s:g} s"))
-        except WorkerEnded:
+        except (WorkerEnded, NobodyIsFree):
             search.end(
                 FAILED, error_content("the process of the search was killed, perhaps for want of memory")
             )
         else:
-            ended = STOPPED if search.stopping else DONE
-            search.end(ended) if reply.status == 200 else search.end(FAILED, reply.content)
+            if reply.status == 200:
+                search.end(STOPPED if search.stopping else DONE)
+            else:
+                search.end(FAILED, reply.content)
         finally:
             search.process = None
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
-from ringsched.errors import InputError
+from ringsched.errors import InputError, RingschedError
 from ringsched.web.app import create_app
 from ringsched.web.guards import Access
+from ringsched.web.lab import Lab
 from ringsched.web.limits import Limits
 from ringsched.web.protocol import PatientProtocol
 
@@ -71,30 +73,47 @@ def url_of(listening: socket.socket, access: Access) -> str:
 
 def serve(listening: socket.socket, access: Access, limits: Limits, on_ready: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM, which is then raised again; `on_ready` is told the page's address."""
+    lab = Lab(limits)
     config = uvicorn.Config(
-        create_app(access, limits),
+        create_app(access, limits, lab),
         http=PatientProtocol,
         ws="none",
         loop="asyncio",
         lifespan="on",
-        log_level="error",
+        log_level="critical",  # mistakes of ours are written by the shell, and enemies fill no log
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
     )
-    server = _Server(config, lambda: on_ready(url_of(listening, access)))
+    server = _Server(config, lab, lambda: on_ready(url_of(listening, access)))
     server.run(sockets=[listening])
+    if not server.started:
+        raise RingschedError("the workers of the lab do not start; is there memory for them?")
 
 
 class _Server(uvicorn.Server):
-    """Says when it answers."""
+    """Says when it answers; told to end, it hangs up on those who listen to searches."""
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, lab: Lab, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._on_ready = on_ready
+        self._lab, self._on_ready = lab, on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and say so."""
-        await super().startup(sockets)
+        try:
+            await super().startup(sockets)
+        except SystemExit:  # there are no workers; whoever called us says so
+            self.should_exit = True
         if self.started:
             self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End in order."""
+        self._lab.hang_up()
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Hear a signal; before all has started there is nothing to wait for."""
+        super().handle_exit(sig, frame)
+        if not self.started:
+            self._lab.abort()

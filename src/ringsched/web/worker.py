@@ -14,7 +14,6 @@ from ringsched.web.limits import Limits
 
 READY, STOP, TOLD, DONE = "ready", "stop", "told", "done"
 SEARCH = "search"
-TIRED_BYTES = 2**30  # a worker that once needed more makes way for a fresh one
 
 
 def main(connection: Connection, limits: Limits) -> None:
@@ -29,7 +28,7 @@ def main(connection: Connection, limits: Limits) -> None:
     while True:
         name, raw = inbox.next()
         reply = _replied(name, raw, limits, connection, inbox)
-        connection.send((DONE, reply, _peak_bytes() > TIRED_BYTES))
+        connection.send((DONE, reply, _peak_bytes() > limits.worker_bytes))
 
 
 def _replied(name: str, raw: bytes, limits: Limits, connection: Connection, inbox: _Inbox) -> Any:

@@ -394,7 +394,7 @@ def test_without_a_mouse(visiting: Visitor) -> None:
     page.get_by_role("button", name="Edit renamed").wait_for()
     drawn(page)
     page.keyboard.press("Tab")
-    page.keyboard.press("Space")  # "Remove renamed": the table keeps the keyboard, whatever becomes of its rows
+    page.keyboard.press("Space")  # "Remove renamed": the table keeps the keyboard
     page.get_by_role("button", name="Edit renamed").wait_for(state="detached")
     drawn(page)
     assert page.evaluate("document.activeElement.ariaLabel") == "Remove lstm"

@@ -48,10 +48,11 @@ def browser() -> Iterator[Any]:
 
 
 class Visit:
-    """An open page, and all that went wrong on it."""
+    """An open page, and all that went wrong on it, such as a request to a place that is not `allowed`."""
 
-    def __init__(self, page: Any) -> None:
+    def __init__(self, page: Any, allowed: str = "file:") -> None:
         self.page = page
+        self.allowed = allowed
         self.complaints: list[str] = []
         page.on("console", lambda message: self.complaints.append(f"console {message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
@@ -59,7 +60,7 @@ class Visit:
         page.on("request", self._on_request)
 
     def _on_request(self, request: Any) -> None:
-        if not request.url.startswith("file:"):
+        if not request.url.startswith((self.allowed, f"blob:{self.allowed}")):
             self.complaints.append(f"request: {request.url}")
 
     def open(self, path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from fastapi import FastAPI
 
 import ringsched
 from ringsched.cli.main import COMMANDS
@@ -15,6 +17,9 @@ from ringsched.io import plan_file
 from ringsched.io.catalogue import CATALOGUE
 from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
 from ringsched.slurm.comment import JOB_FIELDS, OWN_FIELDS
+from ringsched.web.lab import Lab
+from ringsched.web.limits import Limits
+from ringsched.web.routes import REFUSALS, api_routes
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -81,6 +86,27 @@ def test_slurm_commands_and_options(name: str) -> None:
 @pytest.mark.parametrize("field", [*JOB_FIELDS, *OWN_FIELDS])
 def test_slurm_comment_fields(field: str) -> None:
     assert f"`{field}`" in page("slurm.md")
+
+
+@pytest.mark.parametrize("field", fields(Limits), ids=lambda field: field.name)
+def test_limits_of_the_lab(field: Any) -> None:
+    rows = [line for line in page("http.md").split("## Limits")[1].splitlines() if f"`{field.name}`" in line]
+    assert len(rows) == 1
+    default = "cores (2 to 4)" if field.name == "workers" else f"{field.default:.10g}"
+    assert default in rows[0]
+
+
+def test_requests_to_the_lab() -> None:
+    app = FastAPI()
+    app.include_router(api_routes(Lab(Limits())))
+    for path, methods in app.openapi()["paths"].items():
+        for method in methods:
+            assert f"`{method.upper()} {path.removeprefix('/api/v1')}`" in page("http.md")
+
+
+@pytest.mark.parametrize("status", REFUSALS)
+def test_refusals_of_the_lab(status: int) -> None:
+    assert str(status) in page("http.md").split("## Refusals")[1].split("\n## ")[0]
 
 
 @pytest.mark.parametrize("name", ringsched.__all__)

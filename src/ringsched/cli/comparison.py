@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ringsched.analysis.as_json import comparison_data
 from ringsched.analysis.comparison import Comparison, UnderModel
 from ringsched.analysis.ranking import RANKED
 from ringsched.analysis.summary import SHARES, Paired, PolicySummary, labels_of
@@ -29,18 +30,8 @@ HEADINGS = {
 def comparison_to_json(result: Comparison) -> str:
     """Return all that a comparison says, and its rows, as JSON."""
     import json
-    from dataclasses import asdict
 
-    content: dict[str, Any] = {
-        "baseline": next(iter(_labels(result.summary).values())),
-        "summary": [asdict(summary) for summary in result.summary],
-        "models": [asdict(model) for model in result.models],
-        "rankings": [asdict(ranking) for ranking in result.rankings],
-        "drawn": list(result.drawn),
-        "notes": list(result.notes),
-        "rows": [asdict(row) for row in result.rows],
-    }
-    return json.dumps(content, indent=1)
+    return json.dumps(comparison_data(result), indent=1)
 
 
 def print_comparison(

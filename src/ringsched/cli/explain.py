@@ -35,10 +35,12 @@ def explain_command(scenario_file: Path, plan_file: Path, job_name: str | None, 
     except InputError as error:
         raise located(error, scenario_file, plan_file) from None
     if as_json:
-        from ringsched.cli.explain_json import job_to_json, ledger_to_json
+        import json
 
-        text = ledger_to_json(ledger) if job_name is None else job_to_json(ledger, job_name)
-        click.echo(text)
+        from ringsched.analysis.as_json import job_ledger_data, ledger_data
+
+        content = ledger_data(ledger) if job_name is None else job_ledger_data(ledger, job_name)
+        click.echo(json.dumps(content, indent=1, ensure_ascii=False))
     elif job_name is None:
         from ringsched.cli.explain_tables import print_ledger
 

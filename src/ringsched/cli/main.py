@@ -31,6 +31,7 @@ COMMANDS = {
     "ring": "Run ring all-reduce step by step on real vectors.",
     "slurm": "Plan the queue of a Slurm cluster, and carry the plan out.",
     "calibrate": "Measure contention on real rings and fit the model to it.",
+    "serve": "Open the lab: a page in the browser, and an HTTP API, to plan and look at plans.",
     "paper": "Reproduce the paper's figures and judge its claims.",
 }
 # Where a command's name cannot be that of its module: `import` is a word of Python.

@@ -23,19 +23,9 @@ def policies_command(online: bool, as_json: bool) -> None:
 
         print_policies(api.list_policies(), tuple(api.ORDERS))
         return
-    rows = [
-        {
-            "name": policy.name,
-            "order": policy.order,
-            "rule": policy.rule,
-            "search": policy.search,
-            "options": sorted(policy.options),
-            "models": list(policy.models),
-            "summary": policy.summary,
-        }
-        for policy in api.list_policies()
-    ]
-    click.echo(json.dumps(rows, indent=1))
+    from ringsched.analysis.as_json import policies_data
+
+    click.echo(json.dumps(policies_data(), indent=1))
 
 
 def _list_online(as_json: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -31,8 +30,9 @@ def verify_command(ctx: click.Context, scenario_file: Path, plan_file: Path, as_
     except InputError as error:
         raise locate(error, scenario_file) from None
     if as_json:
-        violations = [asdict(violation) for violation in verdict.violations]
-        click.echo(json.dumps({"valid": verdict.valid, "violations": violations}, indent=1))
+        from ringsched.analysis.as_json import verdict_data
+
+        click.echo(json.dumps(verdict_data(verdict), indent=1))
     else:
         from ringsched.cli.tables import print_verdict
 

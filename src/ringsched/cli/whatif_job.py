@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import Any
 
 from rich.table import Table
 
+from ringsched.analysis.as_json import named_options, new_job_data
 from ringsched.analysis.whatif.options import Answer, Option
 from ringsched.cli.columns import figures_table
 from ringsched.cli.tables import placed, show
@@ -39,40 +38,7 @@ def print_answer(answer: Answer) -> None:
 
 def answer_to_json(answer: Answer) -> str:
     """Return the four choices, those planned anew, and the present totals."""
-    content = {
-        "job": answer.job.expanded(),
-        "policy": answer.policy,
-        "best_case_s": answer.best_case_s,
-        "present": {
-            "makespan_s": answer.present.makespan_s,
-            "mean_completion_s": answer.present.mean_completion_s,
-        },
-        "num_tried": len(answer.options),
-        **{name: None if option is None else _option(option) for name, option in _named(answer).items()},
-        "anew": None
-        if answer.anew is None
-        else {
-            "finish_s": answer.anew.jobs[-1].finish_s,
-            "makespan_s": answer.anew.makespan_s,
-            "mean_completion_s": answer.anew.mean_completion_s,
-        },
-    }
-    return json.dumps(content, indent=1, ensure_ascii=False)
-
-
-def _named(answer: Answer) -> dict[str, Option | None]:
-    return {
-        "best": answer.best,
-        "at_once": answer.at_once,
-        "soonest": answer.soonest,
-        "harmless": answer.harmless,
-    }
-
-
-def _option(option: Option) -> dict[str, Any]:
-    fields = asdict(option) | {"gpus": {server: list(held) for server, held in option.gpus.items()}}
-    fields["changes"] = [asdict(change) | {"change_s": change.change_s} for change in option.changes]
-    return fields | {"total_delay_s": option.total_delay_s, "cost_s": option.cost_s}
+    return json.dumps(new_job_data(answer), indent=1, ensure_ascii=False)
 
 
 def _advice(best: Option) -> str:
@@ -98,7 +64,7 @@ def _table(answer: Answer) -> Table:
     table = figures_table("choice", *headings, last="servers:GPUs")
     rows: dict[int, tuple[list[str], Option]] = {}
     words = {"at_once": "at once", "harmless": "delays nobody"}
-    for name, option in _named(answer).items():
+    for name, option in named_options(answer).items():
         if option is not None:
             rows.setdefault(id(option), ([], option))[0].append(words.get(name, name))
     for names, option in rows.values():

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import Any
 
 from rich.table import Table
 
+from ringsched.analysis.as_json import variants_data
 from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf
 from ringsched.cli.columns import figures_table
 from ringsched.cli.tables import show
@@ -32,25 +31,7 @@ def print_variants(scenario: Scenario, answer: WhatIf) -> None:
 
 def variants_to_json(answer: WhatIf) -> str:
     """Return the totals of all plans, and all jobs that end at other times."""
-    content = {
-        "policy": answer.policy,
-        "present": _totals(answer.present),
-        "anew": None if answer.anew is None else _totals(answer.anew),
-        "variants": [
-            {
-                "label": variant.label,
-                "totals": None if variant.plan is None else _totals(variant.plan),
-                "changes": [asdict(change) | {"change_s": change.change_s} for change in variant.changes],
-            }
-            for variant in answer.variants
-        ],
-    }
-    return json.dumps(content, indent=1, ensure_ascii=False)
-
-
-def _totals(plan: Plan) -> dict[str, Any]:
-    fields = ("policy", "objective", "makespan_s", "mean_completion_s", "lower_bound_s", "gap")
-    return {field: getattr(plan, field) for field in fields}
+    return json.dumps(variants_data(answer), indent=1, ensure_ascii=False)
 
 
 def _table(answer: WhatIf) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +27,26 @@ def job_given(text: str, taken: Collection[str] = ()) -> Job:
     suffix = path.suffix.lower()
     if suffix == ".csv":
         return _only(jobs_from_csv(path), path)
-    name = _free_name(taken)
     if suffix not in (".toml", ".json"):
-        return job_from_fields({"name": name} | _fields(text), "the job")
+        return job_from_table(_fields(text), taken)
     try:
         content = parse(path)
         entries = array(content["jobs"], "jobs") if content.keys() == {"jobs"} else [content]
-        fields = [{"name": name} | table(entry, f"jobs[{at}]") for at, entry in enumerate(entries)]
-        return _only([job_from_fields(entry, "the job") for entry in fields], path)
+        tables = [table(entry, f"jobs[{at}]") for at, entry in enumerate(entries)]
+        return _only([job_from_table(entry, taken) for entry in tables], path)
     except InputError as error:
         raise error if error.file else error.located(file=str(path)) from None
+
+
+def job_from_table(fields: Mapping[str, Any], taken: Collection[str] = ()) -> Job:
+    """Return the job with these fields; without a name it gets one that is not taken.
+
+    Examples
+    --------
+    >>> job_from_table({"gpus": 8, "iterations": 20000, "model": "resnet50"}).name
+    'new'
+    """
+    return job_from_fields({"name": _free_name(taken), **fields}, "the job")
 
 
 def _fields(text: str) -> dict[str, Any]:

@@ -1,13 +1,9 @@
 // The report: reads its data, lays out the page, and draws every picture again when something changes.
 
-import { drawBlame } from "./blame.js";
-import { ALL, controls, modeSwitch } from "./controls.js";
-import { drawCurves } from "./curves.js";
+import { ALL, controls } from "./controls.js";
 import { html } from "./dom.js";
-import { drawGantt } from "./gantt.js";
-import { curveLegend, levelLegend, sizeLegend } from "./legends.js";
-import { drawLinks } from "./link_map.js";
-import { drawSummary } from "./summary.js";
+import { curveLegend } from "./legends.js";
+import { drawPictures, followWidth } from "./pictures.js";
 import { counted, figure, shortened } from "./text.js";
 import { themeButton } from "./theme.js";
 import { within } from "./window.js";
@@ -17,7 +13,7 @@ function start() {
   const state = { shown: 0, window: null, mode: "jobs", find: "" };
   const root = document.getElementById("report");
   const parts = layOut(root, data);
-  const redraw = () => drawAll(parts, data, state, choose);
+  const redraw = () => drawPictures(parts, data, state, choose);
   const choose = (stretch) => {
     state.window = within(stretch, data.span);
     redraw();
@@ -60,60 +56,6 @@ function oneChoice(data) {
   if (data.plans.length !== 1) return "";
   const { policy, choices } = data.plans[0].summary;
   return ` · policy ${shortened(policy)}${choices ? ` (${shortened(choices, 100)})` : ""}`;
-}
-
-/** Draw everything; each picture gets an element of its own and can be drawn again by itself. */
-function drawAll(parts, data, state, onWindow) {
-  const focused = [...document.querySelectorAll("svg.picture")].indexOf(document.activeElement);
-  document.querySelector("button.whole").hidden = state.window === null;
-  drawSummary(parts.summary, data);
-  drawCurves(parts.curves, data);
-  const plans = data.plans.filter((_, at) => state.shown === ALL || state.shown === at);
-  const shared = { window: state.window, onWindow, find: state.find, mode: state.mode };
-  fill(parts.gantt, plans, data.numJobs ? [sizeLegend(data)] : [], (element, plan) => {
-    if (plan.gantt.job.length) drawGantt(element, { ...data, ...plan }, shared);
-    else element.replaceChildren(note("The plan is empty: there is nothing to run."));
-  });
-  const mode = modeSwitch(state, () => drawAll(parts, data, state, onWindow));
-  const linked = plans.some((plan) => plan.links && plan.links.length);
-  fill(parts.links, plans, linked ? [mode, levelLegend(data.levels[state.mode])] : [], (element, plan) => {
-    if (!plan.links) element.replaceChildren(note(`Not shown: ${shortened(plan.whyNot, 200)}.`));
-    else if (!plan.links.length) element.replaceChildren(note("No job spans servers, so no link is used."));
-    else drawLinks(element, { ...data, ...plan }, shared);
-  });
-  fill(parts.blame, plans, [], (element, plan) => {
-    if (plan.blame) drawBlame(element, { ...data, ...plan });
-    else element.replaceChildren(note(`Not shown: ${shortened(plan.whyNot, 200)}.`));
-  });
-  if (focused >= 0) document.querySelectorAll("svg.picture")[focused]?.focus();
-}
-
-function note(text) {
-  return html("p", { class: "note" }, text);
-}
-
-function fill(body, plans, legends, draw) {
-  const elements = plans.map((plan) => {
-    const picture = html("div", { class: "canvas" });
-    const title = plans.length > 1 ? [html("h3", {}, shortened(plan.label))] : [];
-    return { box: html("div", {}, ...title, picture), picture, plan };
-  });
-  const scrolled = [...body.querySelectorAll(".canvas")].map((each) => each.scrollTop);
-  body.replaceChildren(...legends, ...elements.map((each) => each.box));
-  elements.forEach(({ picture, plan }, at) => {
-    draw(picture, plan);
-    picture.scrollTop = scrolled[at] || 0;
-  });
-}
-
-/** Draw again whenever the page gets wider or narrower. */
-function followWidth(root, redraw) {
-  let width = root.clientWidth;
-  new ResizeObserver(() => {
-    if (root.clientWidth === width) return;
-    width = root.clientWidth;
-    redraw();
-  }).observe(root);
 }
 
 /** Paper gets all plans, drawn in its own width, so that letters are as large as those around them. */

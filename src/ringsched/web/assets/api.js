@@ -1,0 +1,109 @@
+// Asks the server. Every answer that is no is an ApiError with one sentence; silence is one with `gone`.
+
+const ROOT = "/api/v1";
+const MOST_TRIES = 6; // of a server that is busy
+
+/** What the server says is wrong, where it says so. */
+export class ApiError extends Error {
+  constructor({ message, place = null, field = null }, { status = 0, gone = false } = {}) {
+    super(message);
+    Object.assign(this, { place, field, status, gone });
+  }
+
+  /** The sentence without the place in front, for where the place is plain to see. */
+  get short() {
+    const start = `${this.place}: `;
+    return this.message.startsWith(start) ? this.message.slice(start.length) : this.message;
+  }
+}
+
+const GONE = { message: "The server does not answer. Is `ringsched serve` still running?" };
+const NO_TOKEN = { message: "The server wants its token: open the address that `ringsched serve` printed, with #token= at its end." };
+
+/** Ask and return the answer, which is JSON unless said otherwise. */
+export async function ask(method, path, body, { signal, as = "json", keepalive = false } = {}) {
+  const answer = await patiently(method, path, body, { signal, keepalive });
+  return connected(() => answer[as](), signal);
+}
+
+/** Ask, and once more and again while the server is busy. */
+async function patiently(method, path, body, { signal, keepalive }) {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await connected(() => fetch(`${ROOT}${path}`, {
+      method, signal, keepalive, headers: headers(body), body: body === undefined ? undefined : JSON.stringify(body),
+    }), signal);
+    if (answer.ok) return answer;
+    if (answer.status !== 503 || tries >= MOST_TRIES) throw await refusal(answer);
+    await pause(Math.min(2, Number(answer.headers.get("Retry-After")) || 1) * 1000, signal);
+  }
+}
+
+/** Yield [name, data] of every event that the server sends, until it ends. */
+export async function* events(path, signal) {
+  const answer = await patiently("GET", path, undefined, { signal });
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await connected(() => reader.read(), signal);
+    if (done) return;
+    const parts = (text + value).split(/\r?\n\r?\n/);
+    text = parts.pop();
+    for (const part of parts) {
+      const event = parsed(part);
+      if (event) yield event;
+    }
+  }
+}
+
+function parsed(part) {
+  let [name, data] = ["message", ""];
+  for (const line of part.split(/\r?\n/)) {
+    if (line.startsWith("event:")) name = line.slice(6).trim();
+    else if (line.startsWith("data:")) data += line.slice(5).trimStart();
+  }
+  return data ? [name, JSON.parse(data)] : null; // else a comment that keeps the connection alive
+}
+
+async function connected(act, signal) {
+  try {
+    return await act();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(GONE, { gone: true });
+  }
+}
+
+async function refusal(answer) {
+  if (answer.status === 401) return new ApiError(NO_TOKEN, { status: 401 });
+  try {
+    return new ApiError((await answer.json()).error, { status: answer.status });
+  } catch {
+    return new ApiError({ message: `The server says ${answer.status}, and not why.` }, { status: answer.status });
+  }
+}
+
+function headers(body) {
+  const token = sessionStorage.getItem("ringsched-token");
+  return {
+    ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+    ...(token ? { Authorization: `Bearer ${token}` } : {}),
+  };
+}
+
+/** Keep the token of an address like `#token=...` for this tab; returns whether there was one. */
+export function keepToken(fragment) {
+  const token = new URLSearchParams(fragment).get("token");
+  if (token) sessionStorage.setItem("ringsched-token", token);
+  return Boolean(token);
+}
+
+/** Wait, or until the signal says that nobody wants to any more. */
+export function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}

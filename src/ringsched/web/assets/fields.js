@@ -1,0 +1,67 @@
+// Fields of a form: a label, the control, a hint, and a place for what is wrong with it.
+
+import { freshId, html } from "./dom.js";
+
+/** Return a labelled control; `name` is how the server calls the field. */
+export function field(name, label, control, hint = "") {
+  const id = freshId("field");
+  control.id = id;
+  control.setAttribute("aria-describedby", `${id}-hint ${id}-wrong`);
+  return html(
+    "div", { class: "field", "data-field": name },
+    html("label", { for: id }, label), control,
+    html("span", { class: "hint note", id: `${id}-hint` }, hint),
+    html("span", { class: "wrong", id: `${id}-wrong`, role: "alert" }),
+  );
+}
+
+/** Return a text control for a number: what is typed is what the server judges. */
+export function numberInput(attributes = {}) {
+  return html("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", ...attributes });
+}
+
+/** Return a select with options given as [value, text]. */
+export function select(options, attributes = {}) {
+  return html("select", attributes, ...options.map(([value, text]) => html("option", { value }, text)));
+}
+
+/** Return what was typed: nothing as null, a number as a number, anything else as it is. */
+export function typed(text) {
+  const trimmed = text.trim();
+  if (trimmed === "") return null;
+  return Number.isFinite(Number(trimmed)) && /^[-+\d.]/.test(trimmed) ? Number(trimmed) : trimmed;
+}
+
+/** Change a hint. */
+export function setHint(wrapper, text) {
+  wrapper.querySelector(".hint").textContent = text;
+}
+
+/** Show a value, unless the user is typing it: in other letters, or after having cleared the field. */
+export function setValue(control, value) {
+  const isCleared = control.value === "" && document.activeElement === control;
+  if (!isCleared && typed(control.value) !== (value ?? null)) control.value = String(value ?? "");
+}
+
+/** Say what is wrong at the field it is about; returns whether there is such a field. */
+export function complain(root, name, sentence) {
+  const wrapper = [...root.querySelectorAll("[data-field]")].find((each) => each.dataset.field === name);
+  if (!wrapper) return false;
+  wrapper.closest("details")?.setAttribute("open", "");
+  wrapper.querySelector(".wrong").textContent = sentence;
+  wrapper.querySelector("input, select").setAttribute("aria-invalid", "true");
+  return true;
+}
+
+/** Take back all complaints. */
+export function forgive(root) {
+  for (const each of root.querySelectorAll(".wrong")) if (each.textContent) each.textContent = "";
+  for (const each of root.querySelectorAll("[aria-invalid]")) each.removeAttribute("aria-invalid");
+}
+
+/** Return a button that does something. */
+export function button(text, act, attributes = {}) {
+  const element = html("button", { type: "button", ...attributes }, text);
+  element.addEventListener("click", act);
+  return element;
+}

@@ -1,0 +1,29 @@
+// Jobs: added, changed and removed; what was removed can be had back.
+
+import { button } from "./fields.js";
+import { jobDialog } from "./job_dialog.js";
+import { focusAgain, jobsTable } from "./jobs_table.js";
+import { toast } from "./notices.js";
+import { scenarioOf } from "./scenario_panel.js";
+import { counted, shortened } from "./text.js";
+import { freeName, withJob, withoutJob } from "./variation.js";
+
+/** Fill the section; returns `show`. `pictures` returns those of the newest plans, for when each job runs. */
+export function jobsSection(about, { state, change, pictures }) {
+  const save = async (at, job) => {
+    const scenario = await scenarioOf(JSON.stringify(withJob(state().scenario, at, job)), "json");
+    change({ scenario, example: null }, `job ${scenario.jobs.length} ${at}`);
+  };
+  const body = document.querySelector("#jobs .body");
+  const open = jobDialog(about.catalogue, save, (at) => focusAgain(body, { does: "edit", at })); // the table was drawn anew
+  const add = () => open(state().scenario.jobs.length, null, freeName(state().scenario));
+  const remove = (at) => {
+    const { scenario, example } = state();
+    change({ scenario: withoutJob(scenario, at), example: null }, `remove ${scenario.jobs.length}`);
+    const said = `${shortened(scenario.jobs[at].name, 40)} is removed, ${counted(scenario.jobs.length - 1, "job")} left.`;
+    toast(said, { text: "Undo", act: () => change({ scenario, example }, "undo") });
+  };
+  const table = jobsTable(body, { edit: (at) => open(at, state().scenario.jobs[at]), remove });
+  document.getElementById("controls").prepend(button("Add a job …", add, { class: "main" }));
+  return { show: () => table(state().scenario, pictures(), state().view.find) };
+}

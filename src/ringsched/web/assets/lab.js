@@ -1,0 +1,138 @@
+// The lab: holds what the user chose, and passes whatever changes on to those who show, plan or keep it.
+
+import { ApiError } from "./api.js";
+import { address, current } from "./address.js";
+import { recovered, reached } from "./connection.js";
+import { complain, forgive } from "./fields.js";
+import { jobsSection } from "./jobs_section.js";
+import { networkPanel } from "./network_panel.js";
+import { banner, toast } from "./notices.js";
+import { planner } from "./planner.js";
+import { policiesPanel } from "./policies_panel.js";
+import { results } from "./results.js";
+import { exampleNamed, scenarioOf, scenarioPanel } from "./scenario_panel.js";
+import { searchPanel } from "./search_panel.js";
+import { freshState, labelsOf, requestOf, restored } from "./state.js";
+import { counted, shortened } from "./text.js";
+import { tools } from "./tools.js";
+import { varied } from "./variation.js";
+
+const element = (id) => document.getElementById(id);
+
+class Lab {
+  constructor(about) {
+    this.about = about;
+    this.state = freshState();
+    this.travels = 0;
+    const access = { state: () => this.state, change: (part, what) => this.change(part, what) };
+    this.panels = [
+      scenarioPanel(element("scenario"), about, { load: (...given) => this.load(...given), current: () => this.planned() }),
+      policiesPanel(element("policies"), about, { ...access, searchAgain: () => this.replan({ anew: true }) }),
+      networkPanel(element("network"), about, access),
+    ];
+    this.search = searchPanel(element("search"), () => this.planner.stop());
+    this.results = results({ view: () => this.state.view, onView: () => this.address.write(this.state, null), onDrawn: () => this.jobs.show() });
+    this.jobs = jobsSection(about, { ...access, pictures: () => this.results.answer()?.pictures });
+    this.planner = planner({
+      onWork: (works) => document.body.classList.toggle("working", works),
+      onResult: (answer) => this.succeed(answer),
+      onFailure: (error) => this.fail(error),
+      onSearch: (progress) => this.search.show(progress),
+    });
+    this.address = address((raw) => this.arrive(raw));
+    tools(element("tools"), { answer: this.results.answer, scenario: () => this.planned(), link: () => this.address.link(this.state) });
+    window.addEventListener("pageshow", (event) => event.persisted && this.replan()); // what was under way had ended
+    element("skip").addEventListener("click", () => element("results").focus());
+  }
+
+  /** Take a new part of the state; `what` says what it is about, so that turning one knob is one step back. */
+  change(part, what) {
+    this.state = { ...this.state, ...part };
+    this.address.write(this.state, what);
+    this.showChoices();
+    this.replan();
+  }
+
+  load(scenario, example = null) {
+    const { network } = freshState();
+    this.change({ scenario, example, network, view: { ...this.state.view, window: null } }, "scenario");
+  }
+
+  /** Return the scenario as it is planned. */
+  planned() {
+    return varied(this.state.scenario, this.state.network);
+  }
+
+  showChoices() {
+    const { name, jobs, cluster } = this.state.scenario;
+    for (const panel of this.panels) panel.show(this.state);
+    element("about").textContent = `${shortened(name ?? "unnamed scenario", 80)}: ${counted(jobs.length, "job")} on ${counted(cluster.servers.length, "server")}`;
+    this.results.showFind();
+    this.jobs.show();
+  }
+
+  replan({ anew = false } = {}) {
+    const { compare, sides } = this.state;
+    const requests = (compare ? sides : sides.slice(0, 1)).map((side) => requestOf(this.state, side, this.about.policies));
+    this.search.clear();
+    this.planner.wish({ scenario: this.planned(), requests, labels: labelsOf(requests) }, { anew });
+  }
+
+  succeed(answer) {
+    forgiveAll();
+    document.body.classList.remove("stale");
+    this.results.show(answer);
+  }
+
+  fail(error) {
+    if (!(error instanceof ApiError)) throw error;
+    forgiveAll();
+    document.body.classList.add("stale");
+    if (error.gone) return recovered().then(() => this.replan());
+    const forms = [...document.querySelectorAll("#policies .side")].filter((_, at) => at === error.side);
+    const said = [...forms, element("network"), element("policies")].some((form) => complain(form, error.field, error.short));
+    if (!said) element("failure").textContent = error.message;
+    return said;
+  }
+
+  /** Take the state of an address; it may come from anywhere, so the server checks its scenario as it does a file. */
+  async arrive(raw) {
+    this.travels += 1;
+    const travel = this.travels;
+    if (raw === undefined) toast("The address could not be read: here is an example instead.");
+    const wanted = restored(raw);
+    const { examples } = this.about;
+    if (!wanted.scenario) wanted.example = examples.some(({ name }) => name === wanted.example) ? wanted.example : examples[0].name;
+    try {
+      wanted.scenario = wanted.example ? await exampleNamed(wanted.example) : await scenarioOf(JSON.stringify(wanted.scenario), "json");
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.gone) return recovered().then(() => this.arrive(raw));
+      toast(`The scenario of the address is refused: ${error.message}`);
+      return this.arrive(null);
+    }
+    if (travel !== this.travels) return undefined; // the user went on meanwhile
+    this.state = wanted;
+    this.showChoices();
+    return this.replan();
+  }
+}
+
+/** Take back all complaints; there is an answer now, whichever. */
+function forgiveAll() {
+  document.documentElement.dataset.ready = "yes"; // for tests
+  for (const id of ["policies", "network", "outcome"]) forgive(element(id));
+  banner(null);
+}
+
+async function start() {
+  const raw = await current(); // and the token, if the address has one
+  try {
+    await new Lab(await reached()).arrive(raw);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    window.addEventListener("hashchange", () => location.reload()); // the token comes with another address
+  }
+}
+
+start();

@@ -1,0 +1,29 @@
+// What is said in passing, and what is said until it is over.
+
+import { button } from "./fields.js";
+
+const PASSING_MS = 8000;
+let timer = 0;
+
+/** Say something for a while, with a button to act on it if there is one. */
+export function toast(text, action = null) {
+  const element = document.getElementById("toast");
+  clearTimeout(timer);
+  element.replaceChildren(text);
+  if (action) element.append(" ", button(action.text, () => {
+    element.hidden = true;
+    action.act();
+  }));
+  element.hidden = false;
+  timer = setTimeout(() => {
+    // Who is about to press the button is not left with nothing.
+    if (!element.contains(document.activeElement)) element.hidden = true;
+  }, PASSING_MS);
+}
+
+/** Say something at the top of the page until it is said otherwise; null takes it back. */
+export function banner(text) {
+  const element = document.getElementById("banner");
+  element.textContent = text ?? "";
+  element.hidden = !text;
+}

@@ -1,0 +1,52 @@
+// The pictures and the words of the newest answer.
+
+import { controls } from "./controls.js";
+import { curveLegend } from "./legends.js";
+import { drawPictures, followWidth } from "./pictures.js";
+import { inWords } from "./words.js";
+import { within } from "./window.js";
+
+/** Return what shows answers; `view` returns what the user looks at, `onView` is told when that changes. */
+export function results({ view, onView, onDrawn }) {
+  const root = document.getElementById("results");
+  const body = (id) => document.querySelector(`#${id} .body`);
+  const parts = {
+    summary: document.getElementById("figures"), curves: document.getElementById("curves"),
+    gantt: body("gantt"), links: body("links"), blame: body("blame"),
+  };
+  let newest = null;
+  const redraw = () => {
+    if (!newest) return;
+    const { pictures } = newest;
+    view().window = within(view().window, pictures.span);
+    root.classList.toggle("several", pictures.plans.length > 1);
+    document.getElementById("curve-legend").replaceChildren(curveLegend(pictures));
+    drawPictures(parts, pictures, view(), choose, changed);
+    onDrawn(newest);
+  };
+  const changed = () => {
+    redraw();
+    onView();
+  };
+  const choose = (stretch) => {
+    view().window = stretch;
+    changed();
+  };
+  const bar = document.getElementById("controls");
+  const choices = { get find() { return view().find; }, set find(text) { view().find = text; } };
+  bar.append(...controls({ plans: [] }, choices, changed, choose));
+  followWidth(root, redraw);
+  const show = (answer) => {
+    newest = answer;
+    root.classList.remove("empty");
+    const words = inWords(answer.plans);
+    const said = document.getElementById("words");
+    if (said.textContent !== words) said.textContent = words; // else it would be read out again
+    redraw();
+  };
+  const find = bar.querySelector("input");
+  const showFind = () => {
+    if (find.value !== view().find) find.value = view().find;
+  };
+  return { show, showFind, answer: () => newest };
+}

@@ -1,0 +1,32 @@
+// The state as the fragment of an address: JSON, deflated, in letters that an address may have.
+
+const PREFIX = "#s=";
+export const MOST_LETTERS = 1_500_000; // a browser cuts addresses at 2 MB
+const MOST_BYTES = 64_000_000; // of what an address from somewhere else may unfold to
+
+/** Return the fragment that stands for a state. */
+export async function fragmentOf(state) {
+  const text = new Blob([JSON.stringify(state)]).stream();
+  const packed = await new Response(text.pipeThrough(new CompressionStream("deflate-raw"))).arrayBuffer();
+  const bytes = new Uint8Array(packed);
+  let letters = "";
+  for (let at = 0; at < bytes.length; at += 32768) letters += String.fromCharCode(...bytes.subarray(at, at + 32768));
+  return PREFIX + btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** Return the state that a fragment stands for, or null if it is none of ours. */
+export async function stateOf(fragment) {
+  if (!fragment.startsWith(PREFIX)) return null;
+  const letters = atob(fragment.slice(PREFIX.length).replaceAll("-", "+").replaceAll("_", "/"));
+  const packed = new Blob([Uint8Array.from(letters, (letter) => letter.charCodeAt(0))]).stream();
+  const reader = packed.pipeThrough(new DecompressionStream("deflate-raw")).getReader();
+  const parts = [];
+  for (let bytes = 0; ; ) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    bytes += value.length;
+    if (bytes > MOST_BYTES) throw new Error("too large");
+    parts.push(value);
+  }
+  return JSON.parse(await new Blob(parts).text());
+}

@@ -1,0 +1,39 @@
+// The scenario as text, to paste another or to change whatever has no knob.
+
+import { ApiError } from "./api.js";
+import { html } from "./dom.js";
+import { button } from "./fields.js";
+
+/** Return a function that opens the dialog with a scenario; `load` gets the text, and raises if it is wrong. */
+export function textDialog(load) {
+  const text = html("textarea", { "aria-label": "Scenario as text", spellcheck: "false", rows: 24 });
+  const wrong = html("p", { class: "wrong", role: "alert" });
+  const dialog = html("dialog", { "aria-label": "Scenario as text" });
+  const form = html(
+    "form", { method: "dialog" },
+    html("h2", {}, "Scenario as text"),
+    html("p", { class: "note" }, "Change it, or paste another in its place: TOML or JSON, jobs included."),
+    text, wrong,
+    html("div", { class: "row" }, html("button", { type: "submit", class: "main" }, "Load"), button("Cancel", () => dialog.close())),
+  );
+  dialog.append(form);
+  document.body.append(dialog);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    wrong.textContent = "";
+    try {
+      await load(text.value);
+      dialog.close();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      wrong.textContent = error.message;
+    }
+  });
+  return (scenario) => {
+    wrong.textContent = "";
+    text.value = JSON.stringify(scenario, null, 1);
+    dialog.showModal();
+    text.focus();
+    text.select();
+  };
+}

@@ -1,0 +1,60 @@
+// The scenario with what the knobs of the network change, and with jobs added, changed and removed.
+
+/** Return the scenario as it is planned: links faster or slower by one factor, another contention model. */
+export function varied(scenario, network) {
+  const factor = factorOf(scenario, network);
+  return {
+    ...scenario,
+    cluster: factor === 1 ? scenario.cluster : faster(scenario.cluster, network.gbps, factor),
+    contention: contentionOf(scenario.contention, network),
+  };
+}
+
+/** Return how many times as fast links are as the scenario says; a text that is no number is left to the server. */
+function factorOf({ cluster }, { gbps }) {
+  return gbps === null || gbps === cluster.inter_server_gbps ? 1 : gbps / cluster.inter_server_gbps;
+}
+
+function faster(cluster, gbps, factor) {
+  const all = { ...cluster, inter_server_gbps: gbps };
+  if (!(factor > 0)) return all; // the server says what is wrong
+  const scaled = (link) => (link.uplink_gbps === undefined ? link : { ...link, uplink_gbps: rounded(link.uplink_gbps * factor) });
+  all.servers = cluster.servers.map(scaled);
+  if (cluster.racks) all.racks = Object.fromEntries(Object.entries(cluster.racks).map(([name, rack]) => [name, scaled(rack)]));
+  return all;
+}
+
+/** Return a number without the dust of arithmetic in binary. */
+export function rounded(number, figures = 12) {
+  return Number(number.toPrecision(figures));
+}
+
+function contentionOf(own, { contention, lanes }) {
+  const model = contention ?? own.model;
+  const base = model === own.model ? own : { model, server_latency_ms: own.server_latency_ms };
+  return model === "reserved" ? { ...base, lanes: lanes ?? own.lanes ?? 2 } : base;
+}
+
+/** Return how many servers and racks have uplinks of their own. */
+export function ownUplinks({ cluster }) {
+  const servers = cluster.servers.filter((server) => server.uplink_gbps !== undefined).length;
+  return { servers, racks: Object.keys(cluster.racks ?? {}).length };
+}
+
+/** Return the scenario with a job in place of the one at a number, or one more. */
+export function withJob(scenario, at, job) {
+  const jobs = [...scenario.jobs];
+  jobs.splice(at, at < jobs.length ? 1 : 0, job);
+  return { ...scenario, jobs };
+}
+
+/** Return the scenario without the job at a number. */
+export function withoutJob(scenario, at) {
+  return { ...scenario, jobs: scenario.jobs.filter((_, place) => place !== at) };
+}
+
+/** Return a name that no job has. */
+export function freeName({ jobs }) {
+  const taken = new Set(jobs.map((job) => job.name));
+  for (let number = jobs.length + 1; ; number += 1) if (!taken.has(`job-${number}`)) return `job-${number}`;
+}

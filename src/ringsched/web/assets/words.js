@@ -1,0 +1,56 @@
+// What plans are worth, in plain words.
+
+import { counted, shortened } from "./text.js";
+
+const UNITS = [["day", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+
+/** Return a duration as one says it, such as "1 h 39 min" or "2.5 s". */
+export function spoken(seconds) {
+  const at = UNITS.findIndex(([, length]) => seconds >= length);
+  if (at < 0 || at === UNITS.length - 1) return `${Number(seconds.toPrecision(3))} s`;
+  const [[unit, length], [smaller, part]] = [UNITS[at], UNITS[at + 1]];
+  const rounded = Math.round(seconds / part) * part;
+  if (at > 0 && rounded >= UNITS[at - 1][1]) return spoken(rounded); // not "60 min"
+  const [whole, rest] = [Math.floor(rounded / length), (rounded % length) / part];
+  const first = unit === "day" ? counted(whole, "day") : `${whole} ${unit}`;
+  return rest ? `${first} ${rest} ${smaller}` : first;
+}
+
+/** Return a few sentences about plans by their labels. */
+export function inWords(plans) {
+  const entries = Object.entries(plans);
+  if (!entries[0][1].jobs.length) return "There are no jobs, so there is nothing to plan. Add one.";
+  return entries.length === 1 ? oneInWords(entries[0][1]) : twoInWords(entries);
+}
+
+function oneInWords(plan) {
+  const [end, mean] = [spoken(plan.makespan_s), spoken(plan.mean_completion_s)];
+  const done = plan.jobs.length === 1 ? `The only job is done after ${end}.` : `All ${plan.jobs.length} jobs are done after ${end}, a job on average after ${mean}.`;
+  if (plan.gap <= 1 + 1e-9) return `${done} ${noPlan(plan, "sooner", "below that")}: it is the best possible.`;
+  return `${done} ${boundInWords(plan)}: this one is at most ${plan.gap >= 2 ? `${plan.gap.toFixed(1)} times` : `${percent(plan.gap - 1)} above`} the best possible.`;
+}
+
+function twoInWords([[one, first], [other, second]]) {
+  const ends = `${shortened(one)} ends after ${spoken(first.makespan_s)}, ${shortened(other)} after ${spoken(second.makespan_s)}.`;
+  return `${ends} ${soonerInWords(one, first, other, second)} ${boundInWords(first)}.`;
+}
+
+function soonerInWords(one, first, other, second) {
+  if (first.makespan_s === second.makespan_s) return "They end at the same time.";
+  const [better, quick, slow] = first.makespan_s < second.makespan_s ? [one, first, second] : [other, second, first];
+  return `With ${shortened(better)} all is done ${percent(1 - quick.makespan_s / slow.makespan_s)} sooner.`;
+}
+
+function boundInWords(plan) {
+  const bound = spoken(plan.lower_bound_s);
+  return noPlan(plan, `before ${bound}`, `below ${bound}`);
+}
+
+/** Return that no plan can end then, or have its objective there if that is a mean. */
+function noPlan({ objective }, then, there) {
+  return objective === "makespan" ? `No plan can end ${then}` : `No plan can have a ${objective.replace("-", " ")} ${there}`;
+}
+
+function percent(share) {
+  return `${Number((100 * share).toPrecision(2))} %`;
+}

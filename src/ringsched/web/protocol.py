@@ -1,0 +1,88 @@
+"""HTTP as uvicorn speaks it, with our own words for what is no HTTP, and with limits on patience."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ringsched.web.errors import error_content
+
+HEAD_S = 20.0  # until the head of a request has come
+MOST_CONNECTIONS = 256
+MOST_DISCARDED = 512 * 2**20  # of a body that was refused; who goes on after that is cut off
+
+
+class PatientProtocol(H11Protocol):
+    """One connection."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._discarded = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Welcome a client, or say that there are too many."""
+        super().connection_made(transport)
+        self._expect_head()
+        if len(self.connections) > MOST_CONNECTIONS:
+            self._refuse(503, "too many connections; try again in a moment")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the client."""
+        self._got_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what comes."""
+        if self.transport.is_closing():
+            return
+        self._discarded = self._discarded + len(data) if self._is_discarding() else 0
+        if self._discarded > MOST_DISCARDED:
+            self.transport.abort()
+            return
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._got_head()
+        elif self._head_timer is None:
+            self._expect_head()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
+        """Say in our shape that this is no HTTP."""
+        self._refuse(400, "this is not a request of HTTP/1.1, or its head is too long")
+
+    def _is_discarding(self) -> bool:
+        """Whether the answer is out while the body still comes."""
+        return (
+            self.cycle is not None and self.cycle.response_complete and self.conn.their_state is h11.SEND_BODY
+        )
+
+    def _expect_head(self) -> None:
+        self._head_timer = self.loop.call_later(HEAD_S, self._too_slow)
+
+    def _got_head(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _too_slow(self) -> None:
+        self._head_timer = None
+        if not self.transport.is_closing():
+            self._refuse(408, f"no request came within {HEAD_S:g} s")
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Answer and close, unless an answer was begun: then only close."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            content = error_content(message)
+            headers = [
+                ("Content-Type", "application/json"),
+                ("Content-Length", str(len(content))),
+                ("Connection", "close"),
+                *([("Retry-After", "1")] if status == 503 else []),
+            ]
+            answer = h11.Response(status_code=status, headers=headers)
+            for event in (answer, h11.Data(data=content), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()

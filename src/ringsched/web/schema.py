@@ -1,0 +1,156 @@
+"""The form of scenarios and plans for OpenAPI, taken from the classes that check them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from ringsched.io import plan_file
+from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Rack, Server, Time
+from ringsched.model.contention import MODELS
+
+Schema = dict[str, Any]
+_PLAIN: Mapping[Any, Schema] = {
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+}
+_GPUS: Schema = {
+    "type": "object",
+    "additionalProperties": {"type": "array", "items": {"type": "integer"}},
+    "description": "GPUs by server",
+}
+
+
+# The smallest values, where there are such; all are checked by the classes themselves.
+_POSITIVE = {"exclusiveMinimum": 0}
+_RANGES: Mapping[str, Schema] = {
+    **{key: {"minimum": 1} for key in ("gpus", "iterations", "minibatch", "server_slack", "count", "lanes")},
+    **dict.fromkeys(("inter_server_gbps", "intra_server_gbps", "reduce_gbps", "uplink_gbps"), _POSITIVE),
+    **dict.fromkeys(("slot_s", "horizon_s", "weight", "estimate_s"), _POSITIVE),
+    **{key: {"minimum": 0} for key in ("gradient_mb", "forward_ms", "backward_ms", "done_iterations")},
+    **{key: {"minimum": 0} for key in ("degradation", "server_latency_ms")},
+    "share": {"exclusiveMinimum": 0, "maximum": 1},
+    "name": {"minLength": 1},
+}
+
+
+def object_schema(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema:
+    """Return the schema of an object with these properties and no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def class_schema(kind: type, **changed: Schema | None) -> Schema:
+    """Return the schema of a class of the model; `changed` replaces properties, or leaves them out.
+
+    Examples
+    --------
+    >>> class_schema(Rack)["properties"]
+    {'name': {'type': 'string', 'minLength': 1}, 'uplink_gbps': {'type': 'number', 'exclusiveMinimum': 0}}
+    """
+    hints = get_type_hints(kind)
+    properties = {
+        field.name: changed.get(field.name) or _type_schema(hints[field.name]) | _RANGES.get(field.name, {})
+        for field in fields(kind)
+    }
+    left_out = {name for name, schema in changed.items() if schema is None}
+    needed = [field.name for field in fields(kind) if field.default is MISSING and field.name not in left_out]
+    needed = [name for name in needed if _has_no_default(kind, name)]
+    extra = {name: schema for name, schema in changed.items() if schema is not None}
+    kept = {name: schema for name, schema in (properties | extra).items() if name not in left_out}
+    return object_schema(kept, needed)
+
+
+def _has_no_default(kind: type, name: str) -> bool:
+    return next(field for field in fields(kind) if field.name == name).default_factory is MISSING
+
+
+def _type_schema(hint: Any) -> Schema:
+    if isinstance(hint, UnionType):
+        return _type_schema(next(part for part in get_args(hint) if part is not NoneType))
+    if get_origin(hint) is tuple:
+        return {"type": "array", "items": _type_schema(get_args(hint)[0])}
+    return _PLAIN.get(hint, {})
+
+
+_MODEL: Schema = {"type": "string", "description": "of the catalogue; fills in what the job does not state"}
+
+TIME = class_schema(Time, model={"enum": ["slotted", "continuous"]})
+
+CONTENTION = class_schema(Contention, model={"enum": list(MODELS)})
+
+JOB = class_schema(Job, running_on=_GPUS, model=_MODEL)
+JOB["required"] = ["name", "gpus", "iterations"]  # the model may give the rest
+
+NEW_JOB = JOB | {"required": ["gpus", "iterations"]}
+
+SERVER = class_schema(Server, count={"type": "integer", "minimum": 1})
+SERVER["required"] = ["gpus"]
+
+SCENARIO = object_schema(
+    {
+        "name": {"type": "string"},
+        "time": TIME,
+        "cluster": class_schema(
+            Cluster,
+            servers={"type": "array", "items": SERVER, "minItems": 1},
+            racks={"type": "object", "additionalProperties": class_schema(Rack, name=None)},
+        ),
+        "contention": CONTENTION,
+        "jobs": {"type": "array", "items": JOB},
+    },
+    ["cluster"],
+) | {"description": "The JSON of a scenario file, with its jobs inside."}
+
+_PLANNED_JOB = object_schema(
+    {
+        "name": {"type": "string"},
+        "start_s": {"type": "number"},
+        "finish_s": {"type": "number"},
+        "gpus": _GPUS,
+        "ring": {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {}}},
+    },
+    plan_file.JOB_KEYS,
+)
+_TOTALS = ("makespan_s", "mean_completion_s", "lower_bound_s", "gap", "weighted_completion_s", "slack")
+
+PLAN = object_schema(
+    {
+        "format": {"const": plan_file.FORMAT},
+        "scenario_sha256": {"type": "string"},
+        "policy": {"type": "string"},
+        "order": {"type": "string"},
+        "params": {"type": "object"},
+        "seed": {"type": "integer"},
+        "objective": {"enum": list(OBJECTIVES)},
+        **{name: {"type": "number"} for name in _TOTALS},
+        "bounds": {"type": "array", "items": {"type": "object"}},
+        "certificate": {"type": "object"},
+        "jobs": {"type": "array", "items": _PLANNED_JOB},
+        plan_file.UNREAD_KEY: {},
+    },
+    plan_file.REQUIRED_KEYS,
+) | {"description": "The JSON of a plan file."}
+
+CHANGE = object_schema(
+    {
+        "add_servers": {
+            "oneOf": [
+                {"type": "integer", "minimum": 1},
+                object_schema({"count": {"type": "integer"}, "gpus": {"type": "integer"}}, ["count"]),
+            ]
+        },
+        "remove_server": {"type": "string"},
+        "inter_server_gbps": {"type": "number", **_POSITIVE},
+        "link_factor": {"type": "number", **_POSITIVE},
+        "contention": class_schema(Contention, model={"enum": list(MODELS)}, table=None),
+    },
+    [],
+) | {"minProperties": 1, "description": "One change, or several that hold together."}

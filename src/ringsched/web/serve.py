@@ -1,0 +1,119 @@
+"""The server: binds the address, says where it is, runs until it is told to end."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+
+from ringsched.errors import InputError, RingschedError
+from ringsched.web.app import create_app
+from ringsched.web.guards import Access
+from ringsched.web.lab import Lab
+from ringsched.web.limits import Limits
+from ringsched.web.protocol import PatientProtocol
+
+AUTO = "auto"
+SHORTEST_TOKEN = 16
+GRACE_S = 3  # for answers that are on their way when the server is told to end
+
+
+def access_to(host: str, token: str | None) -> Access:
+    """Return who may ask: on this machine anybody, from elsewhere only those with a token.
+
+    Examples
+    --------
+    >>> access_to("127.0.0.1", None).token is None, len(access_to("0.0.0.0", None).token) >= 16
+    (True, True)
+    """
+    open_to_all = Access(host=host)
+    if token is None and open_to_all.is_loopback:
+        return open_to_all
+    if token is None or token == AUTO:
+        return Access(host=host, token=secrets.token_urlsafe(24))
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise InputError(
+            f"must have at least {SHORTEST_TOKEN} characters, of ASCII and without spaces", field="--token"
+        )
+    return Access(host=host, token=token)
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, or say in a sentence why there is none."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise InputError(
+            f"= {host!r} is no address of this machine: {error.strerror}", field="--host"
+        ) from None
+    listening = socket.socket(family, kind, protocol)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+        listening.listen()  # only then is the port ours; who comes before we are ready waits
+    except OSError as error:
+        listening.close()
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"{host}:{port} cannot be listened to: {reason}", field=None) from None
+    listening.set_inheritable(False)
+    return listening
+
+
+def url_of(listening: socket.socket, access: Access) -> str:
+    """Return where the page is, with the token in the part that browsers keep to themselves."""
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}/" + (f"#token={access.token}" if access.token else "")
+
+
+def serve(listening: socket.socket, access: Access, limits: Limits, on_ready: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM, which is then raised again; `on_ready` is told the page's address."""
+    lab = Lab(limits)
+    config = uvicorn.Config(
+        create_app(access, limits, lab),
+        http=PatientProtocol,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_level="critical",  # mistakes of ours are written by the shell, and enemies fill no log
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    server = _Server(config, lab, lambda: on_ready(url_of(listening, access)))
+    server.run(sockets=[listening])
+    if not server.started:
+        raise RingschedError("the workers of the lab do not start; is there memory for them?")
+
+
+class _Server(uvicorn.Server):
+    """Says when it answers; told to end, it hangs up on those who listen to searches."""
+
+    def __init__(self, config: uvicorn.Config, lab: Lab, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._lab, self._on_ready = lab, on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so."""
+        try:
+            await super().startup(sockets)
+        except SystemExit:  # there are no workers; whoever called us says so
+            self.should_exit = True
+        if self.started:
+            self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End in order."""
+        self._lab.hang_up()
+        await super().shutdown(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Hear a signal; before all has started there is nothing to wait for."""
+        super().handle_exit(sig, frame)
+        if not self.started:
+            self._lab.abort()

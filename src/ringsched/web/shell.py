@@ -1,0 +1,138 @@
+"""The shell around the application: every request passes here first, every answer last."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import traceback
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ringsched.web.errors import BUG, Refused, error_content
+from ringsched.web.guards import API, Access, check_media_type, declared_length, header_table
+from ringsched.web.limits import Limits
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class Shell:
+    """Checks who asks, limits what is read and how much is done at once, and adds the headers."""
+
+    def __init__(self, app: ASGIApp, access: Access, limits: Limits) -> None:
+        self._app, self._access, self._limits = app, access, limits
+        self._in_progress = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._other(scope, receive, send)
+            return
+        answer = _Answer(scope, send)
+        try:
+            await self._serve(scope, receive, answer)
+        except Refused as refused:
+            content = error_content(refused.message, **refused.more)
+            await answer.whole(refused.status, content, refused.headers)
+        except Exception as error:
+            traceback.print_exception(error, file=sys.stderr)
+            await answer.whole(500, error_content(BUG), {})
+
+    async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        else:  # a web socket: there are none here
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _serve(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+        headers = header_table(scope["headers"])
+        self._access.check(scope["path"], headers)
+        if scope["method"] != "POST" or not scope["path"].startswith(API):
+            await self._app(scope, receive, answer.send)
+            return
+        check_media_type(headers.get("content-type", ""))
+        self._check_length(declared_length(headers.get("content-length")) or 0)
+        if self._in_progress >= self._limits.workers + self._limits.queue:
+            raise Refused(
+                503, "too much is asked at once; try again in a moment", headers={"Retry-After": "1"}
+            )
+        self._in_progress += 1
+        try:
+            body = await self._body(receive)
+            await self._app(scope, _replayed(body, receive), answer.send)
+        finally:
+            self._in_progress -= 1
+
+    async def _body(self, receive: Receive) -> bytes:
+        """Return the whole body, whose length is counted as it comes: not all say it before."""
+        parts: list[bytes] = []
+        length, more = 0, True
+        try:
+            async with asyncio.timeout(self._limits.upload_s):
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise Refused(400, "the body ended early")
+                    parts.append(message.get("body", b""))
+                    length += len(parts[-1])
+                    self._check_length(length)
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            raise Refused(408, f"the body did not come within {self._limits.upload_s:g} s") from None
+        return b"".join(parts)
+
+    def _check_length(self, length: int) -> None:
+        if length > self._limits.body_bytes:
+            raise Refused(
+                413, f"the body is larger than the {self._limits.body_bytes} bytes this server takes"
+            )
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return what gives the body that was read, and then whatever comes, such as the client's end."""
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return left.pop() if left else await receive()
+
+    return replay
+
+
+class _Answer:
+    """The way out: headers on every answer."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._send, self._begun = send, False
+        caching = "no-store" if scope["path"].startswith(API) else "no-cache"
+        self._headers = HEADERS | {"Cache-Control": caching}
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on."""
+        if message["type"] == "http.response.start":
+            self._begun = True
+            ours = [(name.lower().encode(), value.encode()) for name, value in self._headers.items()]
+            message = {**message, "headers": [*message.get("headers", []), *ours]}
+        await self._send(message)
+
+    async def whole(self, status: int, content: bytes, headers: dict[str, str]) -> None:
+        """Send a whole answer, if none was begun."""
+        if self._begun:
+            return
+        fields: dict[str, Any] = {"Content-Type": "application/json", "Content-Length": str(len(content))}
+        listed = [(name.lower().encode(), value.encode()) for name, value in (fields | headers).items()]
+        await self.send({"type": "http.response.start", "status": status, "headers": listed})
+        await self.send_body(content)
+
+    async def send_body(self, content: bytes) -> None:
+        """Send the one and only part of a body."""
+        await self._send({"type": "http.response.body", "body": content, "more_body": False})

@@ -1,0 +1,81 @@
+"""A worker process: takes requests from a pipe, and ends when nobody is at its other end."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ringsched.web.limits import Limits
+
+READY, STOP, TOLD, DONE = "ready", "stop", "told", "done"
+SEARCH = "search"
+
+
+def main(connection: Connection, limits: Limits) -> None:
+    """Work until the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then ends us
+    inbox = _Inbox(connection)
+    _limit_memory(limits.memory_bytes)
+    from ringsched.web.warm import warm_up
+
+    warm_up()
+    connection.send((READY,))
+    while True:
+        name, raw = inbox.next()
+        reply = _replied(name, raw, limits, connection, inbox)
+        connection.send((DONE, reply, _peak_bytes() > limits.worker_bytes))
+
+
+def _replied(name: str, raw: bytes, limits: Limits, connection: Connection, inbox: _Inbox) -> Any:
+    from ringsched.web import search_work, work
+
+    if name != SEARCH:
+        return work.reply_to(name, raw, limits)
+    return search_work.search(
+        raw, limits, lambda kind, content: connection.send((TOLD, kind, content)), inbox.stop.is_set
+    )
+
+
+class _Inbox:
+    """Reads the pipe beside the work, so that a wish to stop is heard, and the end of the server too."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.stop = threading.Event()
+        self._requests: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
+        threading.Thread(target=self._read, args=(connection,), daemon=True).start()
+
+    def next(self) -> tuple[str, bytes]:
+        return self._requests.get()
+
+    def _read(self, connection: Connection) -> None:
+        try:
+            while True:
+                kind, *rest = connection.recv()
+                if kind == STOP:
+                    self.stop.set()
+                else:
+                    self.stop.clear()
+                    self._requests.put((kind, *rest))
+        except (EOFError, OSError):
+            os._exit(0)  # whatever is being worked on, nobody waits for it
+
+
+def _limit_memory(most_bytes: int) -> None:
+    """Let a request that wants too much end with a MemoryError, where the system can do that."""
+    if sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
+
+
+def _peak_bytes() -> int:
+    if sys.platform != "linux":
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

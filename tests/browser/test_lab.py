@@ -1,0 +1,554 @@
+"""The lab in a real browser, on the real server."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.browser.conftest import Visit
+from tests.reports import HOSTILE_NAMES, SCRIPT, hostile
+
+import ringsched
+
+pytestmark = pytest.mark.compiled
+
+JOBS = "svg.gantt path.job"
+# What a browser writes by itself when a server says no; the page says it in words of its own.
+EXPECTED = "Failed to load resource: the server responded with a status of 4"
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[str]:
+    """The address of a server on a free port."""
+    pytest.importorskip("uvicorn")
+    command = [sys.executable, "-m", "ringsched", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        said = server.stdout.readline()
+        yield re.findall(r"http://\S+", said)[0]
+        server.terminate()
+        server.communicate(timeout=30)
+
+
+Visitor = Callable[..., Visit]
+
+
+@pytest.fixture
+def visiting(browser: Any, lab: str) -> Iterator[Visitor]:
+    """A function that opens the lab; nothing may go wrong on any page until the end."""
+    visits: list[Visit] = []
+
+    def open_lab(fragment: str = "", **options: Any) -> Visit:
+        size = {"width": options.pop("width", 1280), "height": options.pop("height", 900)}
+        visit = Visit(browser.new_context(viewport=size, **options).new_page(), allowed=lab)
+        visits.append(visit)
+        visit.page.goto(lab + fragment)
+        drawn(visit.page)
+        return visit
+
+    yield open_lab
+    for visit in visits:
+        assert [each for each in visit.complaints if EXPECTED not in each] == []
+        visit.page.context.close()
+
+
+def drawn(page: Any) -> None:
+    """Wait until the page shows what was asked for last."""
+    page.wait_for_selector("html[data-ready]")
+    page.wait_for_selector("body:not(.working, .loading)")
+
+
+def words(page: Any) -> str:
+    return page.locator("#words").inner_text()
+
+
+def knob(page: Any, label: str, *, side: int = 0) -> Any:
+    """A knob of the panel; those of policies are there twice."""
+    return page.locator("#panel").get_by_label(label, exact=True).nth(side)
+
+
+def gets(control: Any, value: str) -> None:
+    """Wait until a control has a value."""
+    from playwright.sync_api import expect
+
+    expect(control).to_have_value(value)
+
+
+def choose(page: Any, label: str, value: str, *, side: int = 0) -> None:
+    knob(page, label, side=side).select_option(value)
+    drawn(page)
+
+
+def load(page: Any, scenario: ringsched.Scenario) -> None:
+    page.set_input_files(
+        "input[type=file]",
+        {
+            "name": "queue.json",
+            "mimeType": "application/json",
+            "buffer": json.dumps(scenario.expanded()).encode(),
+        },
+    )
+    page.locator("#about", has_text=f"{len(scenario.jobs)} job").wait_for()
+    drawn(page)
+
+
+def downloaded(page: Any, name: str, folder: Path) -> Path:
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=f"Download {name}").click()
+    path = folder / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+def shown_plan(page: Any, folder: Path) -> tuple[ringsched.Scenario, ringsched.Plan]:
+    """What the page has planned, as files that the command line reads."""
+    scenario = ringsched.load_scenario(downloaded(page, "scenario", folder))
+    return scenario, ringsched.load_plan(downloaded(page, "plan", folder))
+
+
+def test_every_knob_leads_to_the_plan_that_the_library_makes(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting().page
+    scenario, plan = shown_plan(page, tmp_path)
+    assert plan == ringsched.plan(scenario, "sjf-bco")
+    assert page.locator(JOBS).count() == len(scenario.jobs)
+    assert words(page).startswith(f"All {len(scenario.jobs)} jobs are done after")
+
+    choose(page, "example", "racks")
+    knob(page, "kappa").fill("2")
+    knob(page, "lambda").fill("1.5")
+    choose(page, "order", "longest-first")
+    choose(page, "contention", "max-min")
+    racks, plan = shown_plan(page, tmp_path)
+    assert racks.contention.model == "max-min"
+    assert plan == ringsched.plan(racks, "sjf-bco", kappa=2, slack=1.5, order="longest-first")
+    assert ringsched.verify(racks, plan).valid
+
+    choose(page, "aim", "mean-completion")
+    choose(page, "policy", "longest-first")
+    assert knob(page, "kappa").is_disabled()
+    assert shown_plan(page, tmp_path)[1] == ringsched.plan(
+        racks, "longest-first", objective="mean-completion"
+    )
+    choose(page, "policy", "search")
+    assert knob(page, "order").is_disabled()
+
+
+SPOKEN = {
+    0: "0 s",
+    0.25: "0.25 s",
+    59: "59 s",
+    2090: "34 min 50 s",
+    3599.9: "1 h",
+    5940: "1 h 39 min",
+    86399: "1 day",
+    183600: "2 days 3 h",
+}
+SAY = "async given => { const words = await import('/assets/words.js'); return given.map(words.spoken); }"
+
+
+def test_plans_are_put_in_words(visiting: Visitor) -> None:
+    page = visiting().page
+    assert page.evaluate(SAY, list(SPOKEN)) == list(SPOKEN.values())
+    assert words(page) == (
+        "All 6 jobs are done after 34 min 50 s, a job on average after 15 min 53 s. "
+        "No plan can end before 27 min 50 s: this one is at most 25 % above the best possible."
+    )
+    choose(page, "aim", "mean-completion")
+    assert "No plan can have a mean completion below" in words(page)
+
+
+def test_links_get_faster_all_alike(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting().page
+    choose(page, "example", "racks")
+    before, _ = shown_plan(page, tmp_path)
+    slider = page.get_by_label("link speed, slower to faster")
+    slider.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    drawn(page)
+    after, plan = shown_plan(page, tmp_path)
+    assert after.cluster.inter_server_gbps == 2 * before.cluster.inter_server_gbps
+    assert [rack.uplink_gbps for rack in after.cluster.racks] == [
+        2 * rack.uplink_gbps for rack in before.cluster.racks
+    ]
+    assert plan == ringsched.plan(after, "sjf-bco")
+    assert "2 racks" in page.locator("#network").inner_text()
+    knob(page, "links, Gbit/s").fill("-3")
+    drawn(page)
+    assert "inter_server_gbps must be" in page.locator("#network").inner_text()
+    choose(page, "contention", "reserved")
+    knob(page, "links, Gbit/s").fill("12.5")
+    knob(page, "lanes").fill("3")
+    drawn(page)
+    reserved, plan = shown_plan(page, tmp_path)
+    assert (reserved.contention.lanes, reserved.cluster.inter_server_gbps) == (3, 12.5)
+    assert plan == ringsched.plan(reserved, "sjf-bco")
+
+
+def test_a_job_is_added_changed_removed_and_had_back(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting().page
+    count = page.locator(JOBS).count()
+    page.get_by_role("button", name="Add a job").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("name", exact=True).fill("mine")
+    dialog.get_by_label("fill in from").select_option("vgg16")
+    dialog.get_by_label("GPUs").fill("99")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.get_by_text("gpus = 99 is more than the 16 GPUs available").wait_for()
+    dialog.get_by_label("GPUs").fill("2")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.wait_for(state="hidden")
+    drawn(page)
+    assert page.locator(JOBS).count() == count + 1
+    scenario, plan = shown_plan(page, tmp_path)
+    assert (scenario.jobs[-1].name, scenario.jobs[-1].gpus, scenario.jobs[-1].gradient_mb) == (
+        "mine",
+        2,
+        526.4,
+    )
+    assert plan == ringsched.plan(scenario, "sjf-bco")
+
+    page.get_by_role("button", name="Edit mine").click()
+    dialog.get_by_label("iterations").fill("123")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.wait_for(state="hidden")
+    assert page.locator("#jobs tr", has_text="mine").get_by_text("123", exact=True).count() == 1
+    page.get_by_role("button", name="Remove mine").click()
+    drawn(page)
+    assert page.locator(JOBS).count() == count
+    page.get_by_role("button", name="Undo").click()
+    drawn(page)
+    assert page.locator(JOBS).count() == count + 1
+    page.go_back()
+    page.get_by_role("button", name="Edit mine").wait_for(state="detached")
+
+
+def test_a_search_is_watched_and_stopped(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting().page
+    choose(page, "example", "paper")
+    knob(page, "at most, s").fill("60")
+    knob(page, "at most, s").blur()
+    page.get_by_role("button", name="Search for a better plan").click()
+    page.locator("#search .said", has_text="searching").wait_for()
+    assert {"best", "bound", "gap"} <= set(page.locator("#search dt").all_inner_texts())
+    tried = page.locator("#search dd").nth(3)
+    before = tried.inner_text()
+    page.locator("#search dd").nth(3).filter(has_not_text=re.compile(f"^{before}$")).wait_for()  # it goes on
+    assert page.locator("svg.search path.best").count() == 1
+    page.get_by_role("button", name="Stop").click()
+    page.locator("#search .said", has_text="stopped").wait_for()
+    drawn(page)
+    scenario, plan = shown_plan(page, tmp_path)
+    assert plan.policy == "search"
+    assert ringsched.verify(scenario, plan).valid
+    assert f"{plan.gap:.3f}" == page.locator("#search dd").nth(2).inner_text()
+
+
+def test_a_search_that_nobody_watches_ends(visiting: Visitor, lab: str) -> None:
+    page = visiting().page
+    choose(page, "example", "paper")
+    knob(page, "at most, s").fill("60")
+    with page.expect_response(lambda each: each.url.endswith("/searches")) as begun:
+        page.get_by_role("button", name="Search for a better plan").click()
+    first = begun.value.json()["id"]
+    page.locator("#search .said", has_text="searching").wait_for()
+    with page.expect_response(lambda each: each.url.endswith("/searches")) as begun:
+        page.reload()  # in the middle of it: it begins anew, and the old one ends
+    second = begun.value.json()["id"]
+    page.locator("#search .said", has_text="searching").wait_for()
+    choose(page, "policy", "longest-first")
+    for each in (first, second):
+        answer = page.request.get(f"{lab}api/v1/searches/{each}").json()
+        for _ in range(50):
+            if answer["state"] != "running":
+                break
+            page.wait_for_timeout(100)
+            answer = page.request.get(f"{lab}api/v1/searches/{each}").json()
+        assert answer["state"] == "stopped"
+
+
+def test_two_policies_side_by_side(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting(width=1400).page
+    choose(page, "example", "racks")
+    choose(page, "policy", "longest-first")
+    page.get_by_label("compare with another policy").check()
+    page.locator("svg.gantt").nth(1).wait_for()
+    drawn(page)
+    assert page.locator("#gantt h3").all_inner_texts() == ["longest-first", "sjf-bco"]  # never the same twice
+    choose(page, "policy", "sjf-bco")
+    choose(page, "policy", "list-scheduling", side=1)
+    page.locator("#gantt h3", has_text="list-scheduling").wait_for()
+    assert page.locator("#gantt h3").all_inner_texts() == ["sjf-bco", "list-scheduling"]
+    axes = [page.locator("svg.gantt").nth(at).locator(".axis text").all_inner_texts() for at in (0, 1)]
+    assert axes[0] == axes[1]
+    left, right = (page.locator("svg.gantt").nth(at).bounding_box() for at in (0, 1))
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] <= right["x"]
+    assert "sooner" in words(page)
+    assert page.locator("#figures tbody tr").count() == 2
+    report = downloaded(page, "report", tmp_path).read_text(encoding="utf-8")
+    assert "list-scheduling" in report
+    assert "sjf-bco" in report
+    choose(page, "policy", "sjf-bco", side=1)  # the same twice is no error
+    page.locator("#gantt h3", has_text="sjf-bco (2)").wait_for()
+    assert "same time" in words(page)
+
+
+def test_the_address_is_all_there_is(visiting: Visitor, browser: Any, tmp_path: Path) -> None:
+    visit = visiting()
+    page = visit.page
+    choose(page, "policy", "list-scheduling")
+    knob(page, "links, Gbit/s").fill("40")
+    page.get_by_role("button", name="Remove lstm").click()
+    drawn(page)
+    page.get_by_role("button", name="bandwidth in use").click()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy link").click()
+    page.locator("#toast", has_text="copied").wait_for()
+    link = page.evaluate("navigator.clipboard.readText()")
+    said = words(page)
+    other = visiting(link[link.index("#") :]).page
+    assert words(other) == said
+    assert knob(other, "policy").input_value() == "list-scheduling"
+    assert knob(other, "links, Gbit/s").input_value() == "40"
+    assert other.get_by_role("button", name="bandwidth in use").get_attribute("aria-pressed") == "true"
+    assert shown_plan(other, tmp_path) == shown_plan(page, tmp_path)
+
+    page.go_back()  # the job is there again
+    page.get_by_role("button", name="Edit lstm").wait_for()
+    page.go_back()  # the links are as they were
+    gets(knob(page, "links, Gbit/s"), "10")
+    page.go_back()  # and the policy
+    gets(knob(page, "policy"), "sjf-bco")
+    for _ in range(3):
+        page.go_forward()
+    page.get_by_role("button", name="Edit lstm").wait_for(state="detached")
+    drawn(page)
+    assert words(page) == said
+
+
+def fragment_of(state: object) -> str:
+    """What the page makes of a state: raw deflate, in the letters of addresses."""
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(json.dumps(state).encode()) + packer.flush()
+    return "#s=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def test_an_address_from_anywhere_is_no_harm(visiting: Visitor) -> None:
+    visit = visiting("#s=nonsense!")
+    page = visit.page
+    assert words(page).startswith("All 6 jobs")
+    strange = {
+        "scenario": {"jobs": 3},
+        "sides": [{"policy": "lwf"}, 7],
+        "network": [],
+        "view": {"window": [5, 1]},
+    }
+    page.evaluate("fragment => { location.hash = fragment; }", fragment_of(strange))
+    page.locator("#toast", has_text="refused").wait_for()
+    drawn(page)
+    assert words(page).startswith("All 6 jobs")
+    page.evaluate(
+        "fragment => { location.hash = fragment; }", fragment_of({"sides": [{"policy": "<b>nobody"}]})
+    )
+    page.locator(".wrong", has_text="unknown policy '<b>nobody'").wait_for()
+    choose(page, "policy", "lwf")
+    assert page.locator(".wrong:not(:empty)").count() == 0
+
+
+def test_without_a_mouse(visiting: Visitor) -> None:
+    page = visiting().page
+
+    def tab_to(what: str) -> None:
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("what => document.activeElement.matches(what)", what):
+                assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+                return
+        raise AssertionError(f"no way to {what}")
+
+    said = words(page)
+    tab_to("#policies select")
+    page.keyboard.press("ArrowDown")  # sjf-bco -> first-fit
+    drawn(page)
+    assert words(page) != said
+    tab_to("#controls button")
+    page.keyboard.press("Enter")
+    page.keyboard.type("typed")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Edit typed").wait_for()
+    drawn(page)
+    tab_to("[aria-label='Edit typed']")
+    page.keyboard.press("Enter")
+    page.keyboard.type("renamed")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Edit renamed").wait_for()
+    drawn(page)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")  # "Remove renamed": the table keeps the keyboard
+    page.get_by_role("button", name="Edit renamed").wait_for(state="detached")
+    drawn(page)
+    assert page.evaluate("document.activeElement.ariaLabel") == "Remove lstm"
+    tab_to("svg.gantt")
+    page.keyboard.press("End")
+    assert page.locator("#tip").is_visible()
+    page.keyboard.press("Escape")
+    page.reload()
+    drawn(page)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # "Skip to the plan"
+    assert page.evaluate("document.activeElement.id") == "results"
+
+
+def test_names_are_text_and_nothing_else(visiting: Visitor) -> None:
+    page = visiting().page
+    scenario = hostile()
+    load(page, scenario)
+    assert page.locator(JOBS).count() == len(HOSTILE_NAMES)
+    page.get_by_label("compare with another policy").check()
+    page.locator("svg.gantt").nth(1).wait_for()
+    page.get_by_role("button", name="Edit").nth(2).click()
+    assert page.get_by_role("dialog").get_by_label("name", exact=True).input_value() == HOSTILE_NAMES[2]
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Remove").nth(0).click()
+    page.locator("#toast", has_text="<script>").wait_for()
+    drawn(page)
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("body img, body b, body script").count() == 0
+    assert SCRIPT[:20] in page.locator("#about").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_wrong_files_and_texts_leave_all_as_it_was(visiting: Visitor) -> None:
+    page = visiting().page
+    said = words(page)
+    for name, content, sentence in (
+        ("a.toml", b"[cluster", "TOML"),
+        ("b.json", b'{"cluster": 3}', "cluster"),
+        ("c.png", b"\x89PNG\xff\xfe", "UTF-8"),
+        ("d.json", b'{"jobs_file": "/etc/passwd"}', "jobs_file"),
+    ):
+        page.set_input_files("input[type=file]", {"name": name, "mimeType": "x/y", "buffer": content})
+        page.locator("#scenario .wrong", has_text=sentence).wait_for()
+    page.get_by_role("button", name="As text").click()
+    page.get_by_label("Scenario as text").last.fill('name = "x"')
+    page.get_by_role("button", name="Load", exact=True).click()
+    page.locator("dialog .wrong", has_text="cluster").wait_for()
+    page.get_by_role("button", name="Cancel").last.click()
+    assert words(page) == said
+    choose(page, "example", "racks")
+    assert page.locator("#scenario .wrong").inner_text() == ""
+
+
+def test_a_policy_that_cannot_says_why_where_it_is_chosen(visiting: Visitor) -> None:
+    page = visiting().page
+    choose(page, "contention", "max-min")
+    choose(page, "policy", "adaptive-overlap")
+    assert "max-min" in page.locator(".wrong:not(:empty)").inner_text()
+    choose(page, "policy", "sjf-bco")
+    assert page.locator(".wrong:not(:empty)").count() == 0
+    knob(page, "kappa").fill("many")
+    drawn(page)
+    assert "kappa must be an integer" in page.locator(".side").nth(0).inner_text()
+    knob(page, "kappa").fill("1")
+    drawn(page)
+    assert page.locator(".wrong:not(:empty)").count() == 0
+
+
+def test_no_jobs_at_all(visiting: Visitor) -> None:
+    page = visiting().page
+    load(page, ringsched.load_scenario(Path("examples/first.toml")).replace(jobs=()))
+    assert "no jobs" in words(page)
+    assert "There is no job yet" in page.locator("#jobs").inner_text()
+    page.get_by_role("button", name="Add a job").click()
+    page.get_by_role("button", name="Save").click()
+    page.locator(JOBS).wait_for()
+    best = "No plan can end sooner: it is the best possible."
+    assert re.fullmatch(rf"The only job is done after [^.]+\. {best}", words(page))
+
+
+def test_only_the_newest_wish_counts(visiting: Visitor) -> None:
+    page = visiting().page
+    held = []
+
+    def hold(route: Any) -> None:
+        held.append(route) if route.request.post_data_json["policy"] == "first-fit" else route.continue_()
+
+    page.route("**/api/v1/plan", hold)
+    knob(page, "policy").select_option("first-fit")
+    page.wait_for_timeout(300)
+    assert page.locator("body.working").count() == 1
+    assert page.locator(JOBS).count() == 6  # the old picture stays
+    choose(page, "policy", "random")
+    said = words(page)
+    assert len(held) == 1
+    with suppress(Exception):  # what was called off cannot go on
+        held[0].continue_()
+    page.wait_for_timeout(700)
+    assert words(page) == said
+
+
+def test_a_server_that_goes_and_comes_back(visiting: Visitor) -> None:
+    visit = visiting()
+    page = visit.page
+    page.route("**/api/**", lambda route: route.abort())
+    knob(page, "policy").select_option("first-fit")
+    page.locator("#banner", has_text="does not answer").wait_for()
+    assert page.locator(JOBS).count() == 6
+    said = words(page)
+    page.unroute("**/api/**")
+    page.locator("#banner").wait_for(state="hidden")
+    drawn(page)
+    assert words(page) != said
+    assert all("ERR_FAILED" in each for each in visit.complaints)
+    visit.complaints.clear()
+
+
+def test_a_token_is_sent_and_kept_out_of_the_address(visiting: Visitor) -> None:
+    sent = []
+    page = visiting().page
+    page.on("request", lambda request: sent.append(request.headers.get("authorization")))
+    page.evaluate("location.hash = 'token=secret-of-the-server'")
+    page.reload()
+    drawn(page)
+    assert "Bearer secret-of-the-server" in sent
+    assert "secret" not in page.url
+
+
+@pytest.mark.parametrize("width", [390, 900])
+def test_nothing_is_wider_than_the_window(visiting: Visitor, width: int) -> None:
+    page = visiting(width=width).page
+    choose(page, "example", "paper")
+    page.get_by_label("compare with another policy").check()
+    page.locator("svg.gantt").nth(1).wait_for()
+    drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_light_and_dark(visiting: Visitor) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = visiting(color_scheme="light").page.evaluate(background)
+    page = visiting(color_scheme="dark").page
+    assert page.evaluate(background) != light
+    page.get_by_role("button", name="Switch to light colours").click()
+    assert page.evaluate(background) == light
+
+
+@pytest.mark.slow
+def test_two_thousand_jobs(visiting: Visitor) -> None:
+    page = visiting().page
+    choose(page, "policy", "longest-first")
+    choose(page, "example", "large")
+    assert page.locator(JOBS).count() == 2000
+    assert page.locator("#jobs tbody tr").count() == 100
+    page.get_by_role("button", name="Show all 2000 jobs").click()
+    assert page.locator("#jobs tbody tr").count() == 2000

@@ -1,0 +1,71 @@
+"""A real server, started once, as a user would."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that runs."""
+
+    process: subprocess.Popen[str]
+    url: str
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+
+def started(*options: str) -> Served:
+    """Start `ringsched serve` on a free port and wait until it answers."""
+    command = [sys.executable, "-m", "ringsched", "serve", "--port", "0", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    found = re.search(r"http://[^/]+", line)
+    assert found, f"it printed {line!r}"
+    return Served(process, found[0])
+
+
+def ended(served: Served, number: int = signal.SIGTERM) -> int:
+    served.process.send_signal(number)
+    assert served.process.stdout is not None
+    served.process.stdout.close()
+    return served.process.wait(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def served() -> Iterator[Served]:
+    server = started("--workers", "2", "--time-limit", "20")
+    yield server
+    ended(server)
+
+
+@pytest.fixture(scope="session")
+def client(served: Served) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=f"{served.url}/api/v1", timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def small(client: httpx.Client) -> dict[str, Any]:
+    scenario: dict[str, Any] = client.get("/examples/small").json()["scenario"]
+    return scenario
+
+
+@pytest.fixture(scope="session")
+def plan(client: httpx.Client, small: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = client.post("/plan", json={"scenario": small, "policy": "sjf-bco"}).json()
+    found: dict[str, Any] = answer["plan"]
+    return found

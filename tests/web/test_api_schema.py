@@ -1,0 +1,92 @@
+"""Schemathesis sends what the API's description allows and what it forbids: no mistake of ours comes back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import load_all_checks
+from tests.web.conftest import Served
+
+import ringsched
+from ringsched.web.examples import example_scenario
+
+pytestmark = pytest.mark.compiled
+
+load_all_checks()
+QUICK, LONG = 5, 300  # requests of each kind to each endpoint
+CHECKS = [
+    schemathesis.checks.status_code_conformance,
+    schemathesis.checks.content_type_conformance,
+    schemathesis.checks.response_schema_conformance,
+]
+SCENARIO = example_scenario("small")
+PLAN = json.loads(ringsched.plan_to_json(ringsched.plan(SCENARIO, "sjf-bco")))
+SOUND = {
+    "scenario": SCENARIO.expanded(),
+    "scenarios": [SCENARIO.expanded()],
+    "plan": PLAN,
+    "plans": {"a": PLAN},
+    "changes": [{"link_factor": 2.0, "add_servers": 1}],
+    "text": json.dumps(SCENARIO.expanded()),
+    "time_limit_s": None,
+    "iterations": 10,
+}
+POLITE = {503, 504}  # too much at once, or too long: documented, and no mistake
+
+
+@pytest.fixture(scope="session")
+def described(served: Served) -> Any:
+    return schemathesis.openapi.from_url(f"{served.url}/api/v1/openapi.json")
+
+
+def operations(described: Any) -> list[Any]:
+    found = [result.ok() for result in described.get_all_operations()]
+    # Events go on and on, and a report has the body of the pictures.
+    return [operation for operation in found if not operation.path.endswith(("/events", "/report"))]
+
+
+def sent(described: Any, mode: GenerationMode, number: int) -> list[int]:
+    """Send so many requests to every endpoint, and return the statuses."""
+    statuses: list[int] = []
+    for operation in operations(described):
+        if mode == GenerationMode.POSITIVE or operation.body:
+            send_to(operation, mode, number, statuses)
+    return statuses
+
+
+def send_to(operation: Any, mode: GenerationMode, number: int, statuses: list[int]) -> None:
+    """Send requests to one endpoint; of those that are allowed half have a scenario that can be planned."""
+
+    @given(case=operation.as_strategy(generation_mode=mode), sound=st.booleans())
+    @settings(max_examples=number, deadline=None, suppress_health_check=list(HealthCheck))
+    def send(case: Any, sound: bool) -> None:
+        if sound and mode == GenerationMode.POSITIVE and operation.body:
+            case.body.pop("job", None)
+            case.body |= {name: SOUND[name] for name in case.body if name in SOUND}
+        answer = case.call(timeout=60)
+        statuses.append(answer.status_code)
+        assert answer.status_code < 500 or answer.status_code in POLITE, answer.text
+        case.validate_response(answer, checks=CHECKS)
+        assert mode == GenerationMode.POSITIVE or answer.status_code >= 400, answer.text
+
+    send()
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_what_schemathesis_sends(described: Any, mode: GenerationMode) -> None:
+    statuses = sent(described, mode, QUICK)
+    assert len(statuses) >= 35
+    assert 422 in statuses
+    assert (200 in statuses) == (mode == GenerationMode.POSITIVE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_what_schemathesis_sends_for_long(described: Any, mode: GenerationMode) -> None:
+    assert len(sent(described, mode, LONG)) > 2000

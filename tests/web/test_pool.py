@@ -1,0 +1,236 @@
+"""Workers: killed at the limit, replaced when gone, none left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+from tests.web.conftest import Served, ended, started
+from tests.web.hostile import JSON
+
+import ringsched
+from ringsched.web.limits import Limits
+from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
+from ringsched.web.process import WorkerProcess
+from ringsched.web.searches import Searches
+
+pytestmark = pytest.mark.compiled
+
+LIMITS = Limits(workers=1, searches=1, work_s=30)
+
+
+def body(policy: str, num_jobs: int = 10, **options: Any) -> bytes:
+    scenario = ringsched.generate_uniform(seed=0, servers=10, gpus_per_server=8, jobs=num_jobs, racks=2)
+    return json.dumps({"scenario": scenario.expanded(), "policy": policy, **options}).encode()
+
+
+def with_pool(use: Callable[[Pool], Awaitable[None]]) -> None:
+    """Use a pool of one worker, and see that nothing is left of it."""
+
+    before = _workers(os.getpid())  # of a server that other tests use
+
+    async def go() -> None:
+        pool = Pool(LIMITS, 1, warm=1)
+        await pool.start()
+        try:
+            await asyncio.wait_for(use(pool), 60)
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+    assert _workers(os.getpid()) == before
+
+
+def _workers(of: int) -> list[psutil.Process]:
+    return [
+        child
+        for child in psutil.Process(of).children(recursive=True)
+        if child.status() != psutil.STATUS_ZOMBIE and "spawn_main" in " ".join(child.cmdline())
+    ]
+
+
+def test_what_takes_too_long_is_killed_and_the_next_is_served() -> None:
+    async def use(pool: Pool) -> None:
+        before = _workers(os.getpid())
+        with pytest.raises(TimeIsUp):
+            await pool.run("plan", body("search", 200, iterations=10**9), time_limit_s=0.5)
+        reply = await pool.run("plan", body("first-fit"), time_limit_s=30)
+        assert reply.status == 200
+        assert before != _workers(os.getpid())
+
+    with_pool(use)
+
+
+def test_a_worker_that_dies_is_replaced() -> None:
+    async def use(pool: Pool) -> None:
+        def kill(process: WorkerProcess) -> None:
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGKILL)
+
+        with pytest.raises(WorkerEnded):
+            await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=kill)
+        assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
+
+    with_pool(use)
+
+
+def test_work_that_is_given_up_frees_its_worker() -> None:
+    async def use(pool: Pool) -> None:
+        task = asyncio.create_task(pool.run("plan", body("search", 200, iterations=10**9), time_limit_s=600))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
+
+    with_pool(use)
+
+
+def test_a_worker_that_held_much_memory_makes_way_for_a_fresh_one() -> None:
+    async def go() -> None:
+        pool = Pool(Limits(worker_bytes=1), 1, warm=1)
+        await pool.start()
+        pids = set()
+        try:
+            for _ in range(2):
+                note = lambda process: pids.add(process.pid)  # noqa: E731
+                assert (
+                    await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
+                ).status == 200
+        finally:
+            await pool.stop()
+        assert len(pids) == 2
+
+    asyncio.run(go())
+
+
+def test_who_waits_for_a_worker_too_long_is_told_so() -> None:
+    async def go() -> None:
+        pool = Pool(Limits(work_s=0.5), 1, warm=1)
+        await pool.start()
+        try:
+            long = pool.run("plan", body("search", 200, iterations=10**9), time_limit_s=60)
+            busy = asyncio.create_task(long)
+            await asyncio.sleep(0.1)
+            with pytest.raises(NobodyIsFree):
+                await pool.run("plan", body("first-fit"), time_limit_s=30)
+            busy.cancel()
+            await asyncio.gather(busy, return_exceptions=True)
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+
+
+@pytest.mark.slow
+def test_too_much_memory_is_refused_and_the_worker_lives_on() -> None:
+    """A text that is no text of ours, but large: what it needs in the end is more than there is."""
+    tight = Limits(memory_bytes=1200 * 2**20, body_bytes=2**31)
+
+    async def go() -> None:
+        pool = Pool(tight, 1, warm=1)
+        await pool.start()
+        try:
+            numbers = b'{"text": "", "format": [' + b"[]," * 20_000_000 + b"[]]}"
+            reply = await pool.run("check_scenario", numbers, time_limit_s=60)
+            assert reply.status == 413
+            assert b"memory" in reply.content
+            assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays() -> None:
+    async def use(pool: Pool) -> None:
+        searches = Searches(pool, LIMITS)
+        search = searches.start(body("search", 200, time_limit_s=60))
+        while b'"plan"' not in search.content():
+            assert search.state == "running", search.content()
+            await asyncio.sleep(0.05)
+        assert json.loads(search.content())["state"] == "running"
+        before = _workers(os.getpid())
+        await searches.stop(search)
+        answer = json.loads(search.content())
+        assert answer["state"] == "stopped"
+        assert len(answer["plan"]["jobs"]) == 200
+        assert answer["progress"]["gap"] >= 1
+        assert _workers(os.getpid()) == before
+        events = b"".join([event async for event in search.events()])
+        assert events.startswith(b'event: end\ndata: {"state": "stopped"')
+        assert b'"pictures": {"format"' in events
+
+    with_pool(use)
+
+
+def test_a_search_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Policies that bisect hear nothing; nor does a search in the middle of a kernel."""
+    monkeypatch.setattr("ringsched.web.searches.GRACE_S", 0.2)
+
+    async def use(pool: Pool) -> None:
+        searches = Searches(pool, LIMITS)
+        search = searches.start(body("sjf-bco", 2000))
+        await asyncio.sleep(0.2)
+        await searches.stop(search)
+        assert json.loads(search.content()) == {"state": "stopped", "progress": None}
+        assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
+
+    with_pool(use)
+
+
+def searching(server: Served, client: httpx.Client) -> list[psutil.Process]:
+    """Have a search run, and return all workers."""
+    content = body("search", 200, time_limit_s=100)
+    name = client.post("/searches", content=content, headers=JSON).json()["id"]
+    while (answer := client.get(f"/searches/{name}").json())["progress"] is None:
+        assert answer["state"] == "running", answer
+        time.sleep(0.1)
+    return _workers(server.process.pid)
+
+
+def test_workers_end_when_the_server_is_killed() -> None:
+    """Not even SIGKILL leaves one behind, idle or at work."""
+    server = started("--workers", "1")
+    with httpx.Client(base_url=f"{server.url}/api/v1", timeout=60) as client:
+        workers = searching(server, client)
+        assert ended(server, signal.SIGKILL) == -signal.SIGKILL
+    assert len(workers) >= 2
+    assert psutil.wait_procs(workers, timeout=30)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow),
+    ],  # endurance ends so too
+)
+def test_the_server_ends_in_order_with_work_on_its_hands(number: int, code: int) -> None:
+    server = started("--workers", "1")
+    with httpx.Client(base_url=f"{server.url}/api/v1", timeout=60) as client:
+        workers = searching(server, client)
+        assert ended(server, number) == code
+    assert psutil.wait_procs(workers, timeout=30)[1] == []
+
+
+def test_ctrl_c_before_all_has_started() -> None:
+    command = [sys.executable, "-m", "ringsched", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not (workers := _workers(process.pid)):
+            time.sleep(0.02)
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "ringsched: interrupted\n")
+    assert psutil.wait_procs(workers, timeout=30)[1] == []

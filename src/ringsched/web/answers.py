@@ -88,7 +88,7 @@ class CompareAnswer(BaseModel):
     summary: list[dict[str, Any]]
     models: list[dict[str, Any]]
     rankings: list[dict[str, Any]]
-    drawn: list[str]
+    drawn: list[dict[str, Any]]
     notes: list[str]
     rows: list[dict[str, Any]]
 

@@ -17,9 +17,10 @@ from ringsched.io import plan_file
 from ringsched.io.catalogue import CATALOGUE
 from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
 from ringsched.slurm.comment import JOB_FIELDS, OWN_FIELDS
+from ringsched.web.describe import REFUSALS
 from ringsched.web.lab import Lab
 from ringsched.web.limits import Limits
-from ringsched.web.routes import REFUSALS, api_routes
+from ringsched.web.routes import api_routes
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 

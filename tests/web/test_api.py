@@ -11,6 +11,7 @@ import pytest
 from tests.cli.helpers import run
 
 import ringsched
+from ringsched.io.plan_file import plan_from_dict
 from ringsched.reporting.data import report_data
 
 pytestmark = pytest.mark.compiled
@@ -242,3 +243,50 @@ def test_no_documentation_from_elsewhere(served: Any) -> None:
     for path in ("/docs", "/redoc", "/openapi.json"):
         refused(httpx.get(f"{served.url}{path}"), 404)
     assert httpx.get(f"{served.url}/api/v1/openapi.json").json()["openapi"].startswith("3.")
+
+
+def events_of(client: httpx.Client, name: str) -> list[tuple[str, Any]]:
+    events, kind = [], ""
+    with client.stream("GET", f"/searches/{name}/events") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        for line in stream.iter_lines():
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                events.append((kind, json.loads(line.removeprefix("data: "))))
+    return events
+
+
+def test_a_search_tells_how_it_goes(client: httpx.Client) -> None:
+    paper = client.get("/examples/paper").json()["scenario"]
+    scenario = ringsched.scenario_from_dict(paper)
+    body = {"scenario": paper, "policy": "search", "iterations": 20_000, "seed": 2}
+    name = client.post("/searches", json=body).json()["id"]
+    events = events_of(client, name)
+    kinds = [kind for kind, _ in events]
+    assert {"progress", "better", "end"} == set(kinds)
+    assert kinds.count("end") == 1
+    assert kinds[-1] == "end"
+    values = [content["value_s"] for kind, content in events if kind == "progress"]
+    assert values == sorted(values, reverse=True)
+    for kind, content in events:
+        if kind == "better":
+            assert content.keys() == {"progress", "plan", "pictures"}
+            assert ringsched.verify(scenario, plan_from_dict(content["plan"])).valid
+    last = events[-1][1]
+    assert last["state"] == "done"
+    assert last["pictures"]["numJobs"] == 160
+    expected = ringsched.plan(scenario, "search", iterations=20_000, seed=2)
+    assert last["plan"] == json.loads(ringsched.plan_to_json(expected))
+    again = client.get(f"/searches/{name}").json()
+    assert again == {key: last[key] for key in ("state", "progress", "plan")}
+    assert client.delete(f"/searches/{name}").json() == again
+    assert [kind for kind, _ in events_of(client, name)] == ["end"]
+
+
+def test_a_search_that_cannot_be_says_why(client: httpx.Client, small: Any) -> None:
+    body = {"scenario": small, "policy": "search", "kappa": 3}
+    name = client.post("/searches", json=body).json()["id"]
+    (kind, content), *_ = events_of(client, name)
+    assert (kind, content["state"]) == ("end", "failed")
+    assert content["error"]["message"].startswith("kappa means nothing to policy 'search'")

@@ -18,7 +18,7 @@ from tests.web.hostile import GARBAGE, JSON, PLANS, planned, spoken
 
 pytestmark = pytest.mark.compiled
 
-FEW_S, MANY_S = 8.0, 120.0
+FEW_S, MANY_S = 6.0, 120.0
 NUM_CLIENTS = 12
 GROWTH = 40 * 2**20  # bytes that the server itself may have more after all than after the first part
 WORKER_BYTES = 1200 * 2**20  # what no worker may hold at the end

@@ -34,7 +34,17 @@ def test_what_is_hardly_http(served: Served, client: httpx.Client, name: str) ->
         received = b""  # it was cut off while it still sent
     assert received.startswith(beginning) or not received
     assert b"Traceback" not in received
+    if received.startswith(b"HTTP/1.1 400"):
+        assert received.partition(b"\r\n\r\n")[2].startswith(b'{"error": {"message": ')
     assert client.get("/about").status_code == 200
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_what_python_alone_takes_for_json(client: httpx.Client, constant: str) -> None:
+    answer = client.post("/plan", content=f'{{"gap": {constant}}}', headers=JSON)
+    assert answer.status_code == 422
+    expected = f"the body is not valid JSON: {constant} is no number of JSON"
+    assert answer.json()["error"]["message"] == expected
 
 
 def test_a_body_of_100_mb(client: httpx.Client) -> None:

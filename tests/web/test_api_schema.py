@@ -19,7 +19,7 @@ from ringsched.web.examples import example_scenario
 pytestmark = pytest.mark.compiled
 
 load_all_checks()
-QUICK, LONG = 5, 300  # requests of each kind to each endpoint
+QUICK, LONG = 4, 300  # requests of each kind to each endpoint
 CHECKS = [
     schemathesis.checks.status_code_conformance,
     schemathesis.checks.content_type_conformance,
@@ -81,7 +81,7 @@ def send_to(operation: Any, mode: GenerationMode, number: int, statuses: list[in
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_what_schemathesis_sends(described: Any, mode: GenerationMode) -> None:
     statuses = sent(described, mode, QUICK)
-    assert len(statuses) >= 35
+    assert len(statuses) >= 28
     assert 422 in statuses
     assert (200 in statuses) == (mode == GenerationMode.POSITIVE)
 

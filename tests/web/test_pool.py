@@ -160,13 +160,16 @@ def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays() -> None:
             assert search.state == "running", search.content()
             await asyncio.sleep(0.05)
         assert json.loads(search.content())["state"] == "running"
-        before = _workers(os.getpid())
+        assert search.process is not None
+        pids = [search.process.pid]
         await searches.stop(search)
         answer = json.loads(search.content())
         assert answer["state"] == "stopped"
         assert len(answer["plan"]["jobs"]) == 200
         assert answer["progress"]["gap"] >= 1
-        assert _workers(os.getpid()) == before
+        note = lambda process: pids.append(process.pid)  # noqa: E731
+        await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
+        assert pids[0] == pids[1]
         events = b"".join([event async for event in search.events()])
         assert events.startswith(b'event: end\ndata: {"state": "stopped"')
         assert b'"pictures": {"format"' in events

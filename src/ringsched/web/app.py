@@ -15,10 +15,10 @@ from ringsched.web.errors import BUG, Refused, error_content
 from ringsched.web.guards import Access
 from ringsched.web.lab import Lab
 from ringsched.web.limits import Limits
+from ringsched.web.replies import JSON
 from ringsched.web.routes import api_routes
 from ringsched.web.shell import Shell
 from ringsched.web.static import PAGE, asset_table, media_type
-from ringsched.web.work import JSON
 
 WORDS = {404: "there is nothing here", 405: "this cannot be done here with {method}"}
 

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from ringsched.web.errors import Refused
 from ringsched.web.limits import Limits
 from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
+from ringsched.web.replies import Reply
 from ringsched.web.searches import Searches
-from ringsched.web.work import Reply
 
 ABANDONED_S = 2.0  # work that nobody waits for any more may go on so long; to replace a worker takes as long
 

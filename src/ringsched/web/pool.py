@@ -9,7 +9,7 @@ from typing import Any
 
 from ringsched.web.limits import Limits
 from ringsched.web.process import Done, TimeIsUp, WorkerEnded, WorkerProcess
-from ringsched.web.work import Reply
+from ringsched.web.replies import Reply
 
 Told = Callable[[str, bytes], None]
 AGAIN_S = 5.0  # after a worker that could not be started
@@ -118,8 +118,8 @@ class Pool:
             try:
                 await self._try_to_add()
                 return
-            except WorkerEnded:
-                await asyncio.sleep(AGAIN_S)
+            except (WorkerEnded, OSError):
+                await asyncio.sleep(0 if self._closed else AGAIN_S)
 
     async def _try_to_add(self) -> None:
         loop = asyncio.get_running_loop()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ringsched.web import worker
 from ringsched.web.limits import Limits
-from ringsched.web.work import Reply
+from ringsched.web.replies import Reply
 
 _STARTING = threading.Lock()
 

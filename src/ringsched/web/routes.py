@@ -1,36 +1,24 @@
-"""The routes of the API, and how OpenAPI describes them."""
+"""The routes of the API."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from starlette.responses import StreamingResponse
 
 from ringsched import __version__, api
 from ringsched.analysis.as_json import policies_data
 from ringsched.io.catalogue import CATALOGUE
 from ringsched.model.contention import MODELS
 from ringsched.web import answers, bodies
+from ringsched.web.describe import REFUSALS, described, request_body
 from ringsched.web.errors import Refused
 from ringsched.web.examples import EXAMPLES
 from ringsched.web.lab import Lab
-from ringsched.web.searches import Search
-from ringsched.web.work import HTML, JSON, Reply
+from ringsched.web.replies import HTML, Reply
+from ringsched.web.search_routes import add_searches
 
-REFUSALS = {
-    400: "Not HTTP as it should be",
-    401: "The token is missing or wrong",
-    403: "A host or an origin that may not ask",
-    408: "The body came too slowly",
-    409: "Infeasible; with the lower bound",
-    413: "Larger than the limits",
-    415: "Not application/json",
-    422: "Wrong input, with its place and field",
-    503: "Too much at once; with Retry-After",
-    504: "Took longer than the limit",
-}
 _POST: dict[str, tuple[str, type[bodies.Body], Any]] = {
     "scenario": ("check_scenario", bodies.ScenarioText, answers.ScenarioAnswer),
     "plan": ("plan", bodies.PlanBody, answers.PlanAnswer),
@@ -66,27 +54,10 @@ def api_routes(lab: Lab) -> APIRouter:
             operation_id=path,
             response_class=Response,
             responses=described({200: answer}, *REFUSALS),
-            openapi_extra=_request_body(body),
+            openapi_extra=request_body(body),
         )
-    _add_searches(router, lab)
+    add_searches(router, lab)
     return router
-
-
-def described(good: dict[int, Any], *refusals: int) -> dict[int | str, dict[str, Any]]:
-    """Return the answers of a route for OpenAPI."""
-    found: dict[int | str, dict[str, Any]] = {
-        status: {"description": REFUSALS.get(status, "Not there"), "model": answers.ErrorAnswer}
-        for status in refusals
-    }
-    for status, model in good.items():
-        page = {"content": {"text/html": {"schema": {"type": "string"}}}}
-        found[status] = {"description": "Fine", **(page if model is None else {"model": model})}
-    return found
-
-
-def _request_body(kind: type[bodies.Body]) -> dict[str, Any]:
-    content = {JSON: {"schema": kind.model_json_schema(ref_template="#/components/schemas/{model}")}}
-    return {"requestBody": {"required": True, "content": content}}
 
 
 def _worked(lab: Lab, work: str) -> Callable[[Request], Awaitable[Response]]:
@@ -135,77 +106,3 @@ def _about(lab: Lab) -> answers.AboutAnswer:
             "limits": lab.limits.told(),
         }
     )
-
-
-def _add_searches(router: APIRouter, lab: Lab) -> None:
-    good = {200: answers.SearchAnswer}
-
-    @router.post(
-        "/searches",
-        status_code=201,
-        summary="Start a search",
-        response_class=Response,
-        responses=described({201: answers.SearchStarted}, *REFUSALS),
-        openapi_extra=_request_body(bodies.PlanBody),
-    )
-    async def start_search(request: Request) -> Response:
-        raw = await request.body()
-        checked = await lab.work("check_search", raw, request)
-        if checked.status != 200:
-            return _response(checked)
-        search = lab.searches.start(raw)
-        return Response(f'{{"id": "{search.id}"}}', 201, media_type=JSON)
-
-    @router.get(
-        "/searches/{id}",
-        summary="How far a search is",
-        response_class=Response,
-        responses=described(good, 401, 403, 404, 422),
-    )
-    async def look_at_search(id: str) -> Response:
-        return _searched(lab.searches.named(id))
-
-    @router.delete(
-        "/searches/{id}",
-        summary="Stop a search; answers with its best plan",
-        response_class=Response,
-        responses=described(good, 401, 403, 404, 422),
-    )
-    async def stop_search(id: str) -> Response:
-        search = lab.searches.named(id)
-        await lab.searches.stop(search)
-        return _searched(search)
-
-    @router.get(
-        "/searches/{id}/events",
-        summary="A search as server-sent events: progress, better, end",
-        response_class=StreamingResponse,
-        responses=_events_described(),
-    )
-    async def listen_to_search(id: str) -> StreamingResponse:
-        return StreamingResponse(_stream(lab, lab.searches.named(id)), media_type="text/event-stream")
-
-
-def _events_described() -> dict[int | str, dict[str, Any]]:
-    found = described({}, 401, 403, 404, 422, 503)
-    found[200] = {"description": "Events", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
-    return found
-
-
-def _searched(search: Search) -> Response:
-    return Response(search.content(), media_type=JSON)
-
-
-def _stream(lab: Lab, search: Search) -> AsyncIterator[bytes]:
-    if lab.num_streams >= lab.limits.streams:
-        raise Refused(503, "too many listen already", headers={"Retry-After": "5"})
-
-    async def stream() -> AsyncIterator[bytes]:
-        lab.num_streams += 1
-        try:
-            async for event in search.events():
-                yield event
-        finally:
-            lab.num_streams -= 1
-
-    return stream()

@@ -11,8 +11,9 @@ from ringsched.model import Plan, Scenario
 from ringsched.policies.policy import Progress
 from ringsched.web import bodies
 from ringsched.web.errors import refusal
+from ringsched.web.inputs import plan_options, scenario_of
 from ringsched.web.limits import Limits
-from ringsched.web.work import Reply, dumps, pictures_json, plan_json, plan_options, scenario_of
+from ringsched.web.replies import Reply, dumps, pictures_json, plan_json
 
 PROGRESS, PLAN, PICTURES = "progress", "plan", "pictures"
 BETTER_S = 0.5  # between plans shown

@@ -12,8 +12,8 @@ from ringsched.web.errors import Refused, error_content
 from ringsched.web.limits import Limits
 from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
 from ringsched.web.process import WorkerProcess
+from ringsched.web.replies import joined
 from ringsched.web.search_work import PICTURES, PLAN, PROGRESS
-from ringsched.web.work import joined
 from ringsched.web.worker import SEARCH
 
 RUNNING, DONE, STOPPED, FAILED = "running", "done", "stopped", "failed"

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
 import tomllib
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ringsched import api
 from ringsched.errors import InputError, UnknownName
-from ringsched.io.plan_file import plan_from_dict, plan_to_json
-from ringsched.io.scenario_file import scenario_from_dict
-from ringsched.model import OBJECTIVES, Plan, Scenario
-from ringsched.model.checks import choice, text
+from ringsched.model import OBJECTIVES
+from ringsched.model.checks import choice
 from ringsched.policies.registry import policy_named
 from ringsched.web import bodies
 from ringsched.web.changes import changes_of
 from ringsched.web.errors import refusal
-from ringsched.web.limits import Limits, check_count, check_scenario_size
-
-JSON = "application/json"
-HTML = "text/html; charset=utf-8"
-
-
-class Reply(NamedTuple):
-    """What goes back to the client."""
-
-    status: int
-    content: bytes
-    media_type: str = JSON
-
+from ringsched.web.inputs import allowed_s, labelled_plans, plan_in, plan_options, scenario_of
+from ringsched.web.limits import Limits, check_count
+from ringsched.web.replies import HTML, Reply, json_reply, pictures_json, plan_reply
 
 Job = Callable[[bytes, Limits], Reply]
 
@@ -62,43 +49,6 @@ def plan(raw: bytes, limits: Limits) -> Reply:
     started = time.perf_counter()
     result = api.plan(scenario, body.policy, **options)
     return plan_reply(scenario, result, time.perf_counter() - started, pictures=bool(body.pictures))
-
-
-def plan_reply(scenario: Scenario, plan: Plan, planning_s: float, *, pictures: bool) -> Reply:
-    """Return a plan as its file has it, and its pictures."""
-    parts = {"plan": plan_json(plan), "planning_s": json.dumps(planning_s)}
-    if pictures:
-        parts["pictures"] = pictures_json(scenario, {plan.policy: plan})
-    return Reply(200, joined(parts))
-
-
-def plan_json(plan: Plan) -> str:
-    """Return the plan file's JSON on one line, as events need it."""
-    return plan_to_json(plan).replace("\n", "")
-
-
-def pictures_json(scenario: Scenario, plans: Mapping[str, Plan]) -> str:
-    """Return all that a report shows of plans."""
-    from ringsched.reporting.data import report_data
-
-    return dumps(report_data(scenario, plans))
-
-
-def joined(parts: Mapping[str, str]) -> bytes:
-    """Return the JSON object whose values are written already."""
-    inner = ", ".join(f"{json.dumps(key)}: {value}" for key, value in parts.items())
-    return f"{{{inner}}}".encode()
-
-
-def plan_options(body: bodies.PlanBody, most_s: float) -> dict[str, Any]:
-    """Return what `api.plan` is to be told."""
-    given = ("order", "kappa", "theta", "slack", "iterations", "gap")
-    options: dict[str, Any] = {name: getattr(body, name) for name in given}
-    options |= {"seed": body.seed or 0, "objective": body.objective or OBJECTIVES[0]}
-    options["time_limit_s"] = _allowed_s(body.time_limit_s, most_s)
-    if body.policy == "search":
-        options["threads"] = 1  # the other cores have requests of their own
-    return options
 
 
 def check_search(raw: bytes, limits: Limits) -> Reply:
@@ -145,7 +95,7 @@ def whatif(raw: bytes, limits: Limits) -> Reply:
         raise InputError("give either changes or a job", field="changes")
     scenario = scenario_of(body.scenario, limits)
     given: dict[str, Any] = {name: getattr(body, name) for name in (*bodies.Planning.model_fields, "policy")}
-    given["time_limit_s"] = _allowed_s(body.time_limit_s, limits.work_s)
+    given["time_limit_s"] = allowed_s(body.time_limit_s, limits.work_s)
     given["plan"] = None if body.plan is None else plan_in(body.plan, limits)
     if body.job is not None:
         job = job_from_table(body.job, {job.name for job in scenario.jobs})
@@ -174,7 +124,7 @@ def compare(raw: bytes, limits: Limits) -> Reply:
         seeds=seeds,
         seed=body.seed or 0,
         objective=body.objective or OBJECTIVES[0],
-        time_limit_s=_allowed_s(body.time_limit_s, limits.work_s),
+        time_limit_s=allowed_s(body.time_limit_s, limits.work_s),
         iterations=body.iterations,
         contention_models=models,
         workers=1,
@@ -184,7 +134,7 @@ def compare(raw: bytes, limits: Limits) -> Reply:
 
 def pictures(raw: bytes, limits: Limits) -> Reply:
     """Return what is drawn of several plans, side by side."""
-    scenario, plans = _labelled_plans(raw, limits)
+    scenario, plans = labelled_plans(raw, limits)
     return Reply(200, pictures_json(scenario, plans).encode())
 
 
@@ -193,7 +143,7 @@ def report(raw: bytes, limits: Limits) -> Reply:
     from ringsched.reporting.data import report_data
     from ringsched.reporting.html import page_of
 
-    scenario, plans = _labelled_plans(raw, limits)
+    scenario, plans = labelled_plans(raw, limits)
     return Reply(200, page_of(report_data(scenario, plans)).encode(), HTML)
 
 
@@ -221,56 +171,9 @@ WORK: Mapping[str, Job] = {
 }
 
 
-def scenario_of(content: dict[str, Any], limits: Limits, place: str = "scenario") -> Scenario:
-    """Return a scenario that is not too large and names no file."""
-    if "jobs_file" in content:
-        raise InputError("is not read here: no file of this machine is; give jobs instead", field="jobs_file")
-    check_scenario_size(content, limits, place)
-    return scenario_from_dict(content)
-
-
-def plan_in(content: dict[str, Any], limits: Limits, place: str = "plan") -> Plan:
-    """Return a plan that is not too large; an error says that it is about the plan."""
-    if isinstance(jobs := content.get("jobs"), list):
-        check_count(len(jobs), "jobs", limits.jobs, place)
-    try:
-        return plan_from_dict(content)
-    except InputError as error:
-        places = (place, error.place)
-        raise error.located(place=": ".join(each for each in places if each)) from None
-
-
-def json_reply(content: object) -> Reply:
-    """Return content as JSON."""
-    return Reply(200, dumps(content).encode())
-
-
-def dumps(content: object) -> str:
-    """Return compact JSON."""
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def _allowed_s(time_limit_s: float | None, most_s: float) -> float | None:
-    if time_limit_s is not None and time_limit_s > most_s:
-        raise InputError(f"must be at most {most_s:g} on this server", field="time_limit_s")
-    return time_limit_s
-
-
 def _toml(written: str) -> dict[str, Any]:
     try:
         return tomllib.loads(written)
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
         raise InputError(f"is not valid TOML: {reason}", field="text") from None
-
-
-def _labelled_plans(raw: bytes, limits: Limits) -> tuple[Scenario, dict[str, Plan]]:
-    body = bodies.parsed(bodies.PlansBody, raw)
-    check_count(len(body.plans), "plans", limits.plans, "plans")
-    if not body.plans:
-        raise InputError("must hold at least one plan", field="plans")
-    scenario = scenario_of(body.scenario, limits)
-    return scenario, {
-        text(label, "the label of a plan"): plan_in(content, limits, f"plan {label!r}")
-        for label, content in body.plans.items()
-    }

@@ -1,0 +1,63 @@
+"""Scenarios, plans and options out of a request's body, none of them larger than the limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringsched.errors import InputError
+from ringsched.io.plan_file import plan_from_dict
+from ringsched.io.scenario_file import scenario_from_dict
+from ringsched.model import OBJECTIVES, Plan, Scenario
+from ringsched.model.checks import text
+from ringsched.web import bodies
+from ringsched.web.limits import Limits, check_count, check_scenario_size
+
+
+def scenario_of(content: dict[str, Any], limits: Limits, place: str = "scenario") -> Scenario:
+    """Return a scenario that is not too large and names no file."""
+    if "jobs_file" in content:
+        raise InputError("is not read here: no file of this machine is; give jobs instead", field="jobs_file")
+    check_scenario_size(content, limits, place)
+    return scenario_from_dict(content)
+
+
+def plan_in(content: dict[str, Any], limits: Limits, place: str = "plan") -> Plan:
+    """Return a plan that is not too large; an error says that it is about the plan."""
+    if isinstance(jobs := content.get("jobs"), list):
+        check_count(len(jobs), "jobs", limits.jobs, place)
+    try:
+        return plan_from_dict(content)
+    except InputError as error:
+        places = (place, error.place)
+        raise error.located(place=": ".join(each for each in places if each)) from None
+
+
+def plan_options(body: bodies.PlanBody, most_s: float) -> dict[str, Any]:
+    """Return what `api.plan` is to be told."""
+    given = ("order", "kappa", "theta", "slack", "iterations", "gap")
+    options: dict[str, Any] = {name: getattr(body, name) for name in given}
+    options |= {"seed": body.seed or 0, "objective": body.objective or OBJECTIVES[0]}
+    options["time_limit_s"] = allowed_s(body.time_limit_s, most_s)
+    if body.policy == "search":
+        options["threads"] = 1  # the other cores have requests of their own
+    return options
+
+
+def allowed_s(time_limit_s: float | None, most_s: float) -> float | None:
+    """Return a time limit that the server can keep to."""
+    if time_limit_s is not None and time_limit_s > most_s:
+        raise InputError(f"must be at most {most_s:g} on this server", field="time_limit_s")
+    return time_limit_s
+
+
+def labelled_plans(raw: bytes, limits: Limits) -> tuple[Scenario, dict[str, Plan]]:
+    """Return a scenario and its plans by their labels."""
+    body = bodies.parsed(bodies.PlansBody, raw)
+    check_count(len(body.plans), "plans", limits.plans, "plans")
+    if not body.plans:
+        raise InputError("must hold at least one plan", field="plans")
+    scenario = scenario_of(body.scenario, limits)
+    return scenario, {
+        text(label, "the label of a plan"): plan_in(content, limits, f"plan {label!r}")
+        for label, content in body.plans.items()
+    }

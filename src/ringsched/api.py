@@ -86,34 +86,24 @@ def plan(
     True
     """
     chosen = policy_named(policy) if isinstance(policy, str) else policy_of(policy)
-    settings = Settings(
-        order=chosen.order if order is None else order_named(order),
-        kappa=None if kappa is None else integer(kappa, "kappa", minimum=1),
-        theta=None if theta is None else integer(theta, "theta", minimum=1),
-        slack=None if slack is None else number(slack, "slack", minimum=1),
-        seed=integer(seed, "seed", minimum=0),
-        objective=choice(objective, "objective", OBJECTIVES),
-        limits=Limits(
-            time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
-            iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),
-            gap=1.0 if gap is None else number(gap, "gap", minimum=1),
-            threads=None if threads is None else integer(threads, "threads", minimum=1),
-            should_stop=should_stop or (lambda: False),
-        ),
+    checked = settings_of(
+        chosen,
+        order=order,
+        kappa=kappa,
+        theta=theta,
+        slack=slack,
+        seed=seed,
+        objective=objective,
+        time_limit_s=time_limit_s,
+        iterations=iterations,
+        gap=gap,
+        threads=threads,
+    )
+    settings = replace(
+        checked,
+        limits=replace(checked.limits, should_stop=should_stop or (lambda: False)),
         on_trial=on_trial or (lambda: None),
         on_progress=on_progress or (lambda _: None),
-    )
-    _check_options(
-        chosen,
-        {
-            "kappa": kappa,
-            "theta": theta,
-            "slack": slack,
-            "time-limit": time_limit_s,
-            "iterations": iterations,
-            "gap": gap,
-            "threads": threads,
-        },
     )
     problem = problem_of(instance(scenario, "scenario", Scenario))
     chosen.check_model(scenario.contention.model)
@@ -128,6 +118,40 @@ def plan(
     if candidate is None:
         raise _infeasible(problem, chosen, settings)
     return _plan(problem, candidate, chosen, settings)
+
+
+def settings_of(
+    policy: Policy,
+    *,
+    order: str | None = None,
+    kappa: int | None = None,
+    theta: int | None = None,
+    slack: float | None = None,
+    seed: int = 0,
+    objective: str = MAKESPAN,
+    time_limit_s: float | None = None,
+    iterations: int | None = None,
+    gap: float | None = None,
+    threads: int | None = None,
+) -> Settings:
+    """Return what `plan` is asked for, or raise if something is wrong, or means nothing to the policy."""
+    settings = Settings(
+        order=policy.order if order is None else order_named(order),
+        kappa=None if kappa is None else integer(kappa, "kappa", minimum=1),
+        theta=None if theta is None else integer(theta, "theta", minimum=1),
+        slack=None if slack is None else number(slack, "slack", minimum=1),
+        seed=integer(seed, "seed", minimum=0),
+        objective=choice(objective, "objective", OBJECTIVES),
+        limits=Limits(
+            time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
+            iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),
+            gap=1.0 if gap is None else number(gap, "gap", minimum=1),
+            threads=None if threads is None else integer(threads, "threads", minimum=1),
+        ),
+    )
+    given = {"kappa": kappa, "theta": theta, "slack": slack, "time-limit": time_limit_s}
+    _check_options(policy, given | {"iterations": iterations, "gap": gap, "threads": threads})
+    return settings
 
 
 def _check_options(policy: Policy, given: Mapping[str, object]) -> None:

@@ -285,8 +285,26 @@ def test_a_search_tells_how_it_goes(client: httpx.Client) -> None:
 
 
 def test_a_search_that_cannot_be_says_why(client: httpx.Client, small: Any) -> None:
-    body = {"scenario": small, "policy": "search", "kappa": 3}
-    name = client.post("/searches", json=body).json()["id"]
+    impossible = small | {"time": small["time"] | {"horizon_s": 10.0}}
+    name = client.post("/searches", json={"scenario": impossible, "policy": "sjf-bco"}).json()["id"]
     (kind, content), *_ = events_of(client, name)
     assert (kind, content["state"]) == ("end", "failed")
-    assert content["error"]["message"].startswith("kappa means nothing to policy 'search'")
+    assert content["error"]["message"].startswith("infeasible within the horizon of 10 s")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"kappa": 3}, "kappa means nothing to policy 'search'"),
+        ({"policy": "sjf-bco", "kappa": 0}, "kappa must be an integer >= 1"),
+        ({"policy": "exact", "model": "phases"}, "contention.model must not be 'phases' for policy 'exact'"),
+    ],
+)
+def test_a_search_that_is_wrong_is_not_started(
+    client: httpx.Client, small: Any, options: dict[str, Any], said: str
+) -> None:
+    model = options.pop("model", None)
+    scenario = small if model is None else small | {"contention": {"model": model}}
+    answer = client.post("/searches", json={"scenario": scenario, "policy": "search"} | options)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"].startswith(said)

@@ -54,9 +54,10 @@ def plan(raw: bytes, limits: Limits) -> Reply:
 def check_search(raw: bytes, limits: Limits) -> Reply:
     """Say what is wrong with a search before it is started."""
     body = bodies.parsed(bodies.PlanBody, raw)
-    scenario_of(body.scenario, limits)
-    policy_named(body.policy)
-    plan_options(body, limits.search_s)
+    scenario = scenario_of(body.scenario, limits)
+    policy = policy_named(body.policy)
+    api.settings_of(policy, **plan_options(body, limits.search_s))
+    policy.check_model(scenario.contention.model)
     return Reply(200, b"{}")
 
 

@@ -126,7 +126,10 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     # contention
     "contention-model": (
         {(*CONTENTION, "model"): "papper"},
-        ["contention: model must be 'paper' or 'max-min' or 'reserved', not 'papper' (did you mean 'paper'"],
+        [
+            "contention: model must be 'paper' or 'max-min' or 'phases' or 'reserved', not 'papper'",
+            "(did you mean 'paper'",
+        ],
     ),
     "contention-max-min": (
         {(*CONTENTION, "model"): "max-min"},

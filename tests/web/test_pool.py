@@ -163,20 +163,29 @@ def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays(monkeypatch: p
             await asyncio.sleep(0.05)
         assert json.loads(search.content())["state"] == "running"
         assert search.process is not None
-        pids = [search.process.pid]
+        pid = search.process.pid
         await searches.stop(search)
         answer = json.loads(search.content())
         assert answer["state"] == "stopped"
         assert len(answer["plan"]["jobs"]) == 200
         assert answer["progress"]["gap"] >= 1
+        pids: list[int | None] = []
         note = lambda process: pids.append(process.pid)  # noqa: E731
         await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
-        assert pids[0] == pids[1]
+        assert pids == [pid]
         events = b"".join([event async for event in search.events()])
         assert events.startswith(b'event: end\ndata: {"state": "stopped"')
         assert b'"pictures": {"format"' in events
 
     with_pool(use)
+
+
+def test_a_worker_is_not_tired_from_the_size_of_its_server() -> None:
+    """The peak that getrusage tells begins with that of the process that started it."""
+    ballast = b"x" * 300_000_000
+    code = "from ringsched.web.worker import _peak_bytes; print(_peak_bytes())"
+    peak = int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+    assert 0 < peak < len(ballast)
 
 
 def test_a_search_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:

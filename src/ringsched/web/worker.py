@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from ringsched.web.limits import Limits
@@ -74,8 +75,9 @@ def _limit_memory(most_bytes: int) -> None:
 
 
 def _peak_bytes() -> int:
-    if sys.platform != "linux":
+    """Return the most memory this process ever held; getrusage would begin with that of its parent."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
         return 0
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)

@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
+.NOTPARALLEL: # the testbed measures time, and wants nothing beside it
 .PHONY: help demo test testbed check format lint types layers nightly bench pictures clean
 
 help: ## list the targets

@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test testbed check format lint types layers nightly bench pictures clean
+.NOTPARALLEL: # the testbed measures time, and wants nothing beside it
+.PHONY: help demo test testbed kernels check format lint types layers nightly bench pictures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -17,18 +18,22 @@ demo: $(VENV)/.ringsched ## plan an example by every policy, compare, write and 
 	$(BIN)/ringsched plan examples/first.toml -o demo/plan.json
 	$(BIN)/ringsched verify examples/first.toml demo/plan.json
 
-test: $(VENV)/.dev ## run the tests
-	@# The kernels are compiled once, before many need them; those that do not build on each other at the same time.
+test: kernels ## run the tests
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed"
+
+# They are compiled once, before many need them; those that do not build on each other at the same time.
+kernels: $(VENV)/.dev
 	@$(BIN)/ringsched plan examples/delay.toml --iterations 10 > /dev/null
 	@$(BIN)/ringsched plan examples/delay.toml --policy exact > /dev/null & exact=$$!; \
 		$(BIN)/ringsched simulate examples/delay.toml > /dev/null && \
 		$(BIN)/ringsched simulate examples/delay.toml --policy sjf-bco > /dev/null && wait $$exact
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed"
 
 testbed: $(VENV)/.dev ## measure real rings between network namespaces; nothing beside it, timing is what is tested
 	$(BIN)/python -m pytest -m "testbed and not slow" tests/calibrate
 
-check: format lint types layers test testbed ## what CI runs: format, lint, types, import layers, tests
+check: $(VENV)/.dev ## what CI runs: format, lint, types, import layers, tests
+	@$(MAKE) kernels & kernels=$$!; $(MAKE) format lint types layers && wait $$kernels
+	@$(MAKE) test testbed
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format --check src tests examples benchmarks docs/pictures

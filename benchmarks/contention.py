@@ -29,6 +29,7 @@ def models() -> dict[str, Any]:
             ordered = sorted(sizes)
             results[f"{kind}, {model}, median error, %"] = round(100 * median(ordered), 1)
             results[f"{kind}, {model}, 95 % within, %"] = round(100 * ordered[int(0.95 * len(ordered))], 1)
+            results[f"{kind}, {model}, worst, %"] = round(100 * ordered[-1], 1)
     return results | _costs()
 
 

@@ -1,4 +1,4 @@
-"""Max-min sharing: engine, verifier and reference agree, each with its own way of filling links."""
+"""Links that share fairly: engine, verifier and reference agree, each with its own way of filling links."""
 
 from __future__ import annotations
 

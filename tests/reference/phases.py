@@ -36,8 +36,10 @@ def phased(
     for _ in range(2):
         q = {name: _busy(job, rates[name]) for name, job in jobs.items()}
         for name, job in jobs.items():
-            means, n = {}, None
-            met: set[str] = set()
+            means: dict[Link, Fraction] = {}
+            n: tuple[Fraction, Fraction] | None = None
+            loading: dict[str, Fraction] = {}  # by how much each other makes N larger, on average
+            widest = Fraction(0)
             for link in links_of[name]:
                 others = [other for other in jobs if other != name and link in links_of[other]]
                 if not others:
@@ -45,11 +47,17 @@ def phased(
                 ratio = job.gbps / speeds[link]
                 w = {other: min(Fraction(1), crowded[other] / crowded[name]) for other in others}
                 means[link] = ratio * (1 + sum((q[o] * w[o] for o in others), Fraction(0))) - 1
-                own = {o: q[o] * (1 - q[o]) * (ratio * w[o]) ** 2 for o in others}
-                common = sum((own[o] for o in others if o in met), Fraction(0))
-                here = means[link], sum(own.values(), Fraction(0))
-                n = here if n is None else _maximum(n, here, common)
-                met.update(others)
+                own = {o: q[o] * (1 - q[o]) * w[o] ** 2 for o in others}
+                here = means[link], ratio**2 * sum(own.values(), Fraction(0))
+                common = sum((ratio * loading.get(o, Fraction(0)) * own[o] for o in others), Fraction(0))
+                n, below = (here, Fraction(0)) if n is None else _maximum(n, here, common)
+                loading = {o: _rounded(below * before) for o, before in loading.items()}
+                for o in others:
+                    loading[o] = loading.get(o, Fraction(0)) + (1 - below) * ratio
+                widest = max(widest, ratio)
+            if n is not None and widest < 1:
+                held, _ = _maximum(n, (Fraction(0), Fraction(0)), Fraction(0))
+                n = min(held[0], n[0] + 1 - widest), held[1]
             part = Fraction(1) if n is None else _mean_part(*n)
             rates[name] = max(crowded[name], job.gbps * part)
             slowed[name] = max(means, key=lambda link: means[link]) if part < 1 else None
@@ -58,18 +66,18 @@ def phased(
 
 def _maximum(
     one: tuple[Fraction, Fraction], other: tuple[Fraction, Fraction], covariance: Fraction
-) -> tuple[Fraction, Fraction]:
-    """Clark's moments of the maximum of two normal variables."""
+) -> tuple[tuple[Fraction, Fraction], Fraction]:
+    """Clark's moments of the maximum of two normal variables, and the chance that it is the first."""
     (m1, v1), (m2, v2) = one, other
-    a2 = v1 + v2 - 2 * min(covariance, v1, v2)
+    a2 = v1 + v2 - 2 * covariance
     if a2 < Fraction(1, 10**12):
-        return other if m2 > m1 else one
+        return (other, Fraction(0)) if m2 > m1 else (one, Fraction(1))
     a = math.sqrt(a2)
     normal, z = NormalDist(), float(m1 - m2) / a
     below, density = Fraction(normal.cdf(z)), Fraction(normal.pdf(z) * a)
     first = m1 * below + m2 * (1 - below) + density
     second = (m1**2 + v1) * below + (m2**2 + v2) * (1 - below) + (m1 + m2) * density
-    return _rounded(first), _rounded(max(Fraction(0), second - first**2))
+    return (_rounded(first), _rounded(max(Fraction(0), second - first**2))), below
 
 
 def _rounded(value: Fraction) -> Fraction:

@@ -234,6 +234,7 @@ def test_a_dry_run_changes_nothing() -> None:
     assert lines[-1] == "scontrol release NEW"
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_ten_thousand_cycles() -> None:
     """Jobs come and go all the time, some in unequal splits; only what Slurm remembers is there."""
     slurm = SlurmDouble({"a": 4, "b": 2})

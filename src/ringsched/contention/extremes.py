@@ -23,7 +23,7 @@ class Extremes:
         self._num_servers = network.num_servers
         self._latency_s = contention.server_latency_ms * 1e-3
         self._intra_gbps = network.intra_server_gbps
-        self._is_fair = contention.model == MAX_MIN
+        self._by_averages = contention.model == MAX_MIN
         self._slowest_alone_gbps = min(network.uplink_gbps)
         self._largest_server = servers[0]
         self._capacity_of_largest = list(accumulate(servers))
@@ -53,7 +53,7 @@ class Extremes:
         num_servers = min(gpus, self._num_servers)
         if self._num_servers < 2:
             return self._tau(work, self._intra_gbps, num_servers)
-        if self._is_fair:  # nobody has less than an equal part of a link, or all it asks for
+        if self._by_averages:  # nobody has less than an equal part of a link, or all it asks for
             alone = self._tau(work, min(self._intra_gbps, self._slowest_alone_gbps), num_servers)
             return max(alone, work.exchange_gbit / self._slowest_gbps)
         return self._tau(work, min(self._intra_gbps, self._slowest_gbps), num_servers)

@@ -10,7 +10,7 @@ _EQUAL = 1 + 1e-12  # parts that differ by rounding alone
 
 
 class FairShare(NamedTuple):
-    """What a job gets: an average rate, and the full link that keeps it from more."""
+    """What a job gets: a rate, and the link that keeps it from more."""
 
     gbps: float
     link: int  # the lowest of them; NO_LINK for a job that has all it asks for
@@ -24,7 +24,7 @@ def fair_shares(
     Parameters
     ----------
     wishes
-        The average rate of each job with its links for itself.
+        The rate of each job with its links for itself: on average, or while it exchanges.
     links_of
         The links each job crosses, ascending.
 

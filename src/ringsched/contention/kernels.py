@@ -12,7 +12,7 @@ from ringsched.jit import kernel
 def iteration_time_s(arrays: Any, state: Any, job: int) -> float:
     """Return tau, eq. (8), at the present number of jobs on the links the job crosses.
 
-    Under max-min, links were shared by `share_fairly` just before.
+    Where links are fair they were shared by `share_fairly` just before.
     """
     if arrays.is_fair and state.num_links[job] > 0:
         return state.fair_tau[job]

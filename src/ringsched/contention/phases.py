@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ringsched.contention.fair_shares import NO_LINK, FairShare, fair_shares
 
 ROUNDS = 2  # as near to exchanges simulated one by one as many rounds (docs/concepts/model.md)
 RARE = 1e-9  # a chance below it is as good as none
 SAME = 1e-12  # a variance below it is rounding
+
+Floats = NDArray[np.float64]
 
 
 class Ring(NamedTuple):
@@ -48,76 +53,80 @@ def phase_shares(rings: Mapping[int, Ring], uplink_gbps: Sequence[float]) -> dic
         job: min(ring.free_gbps, *(uplink_gbps[link] for link in ring.links)) for job, ring in rings.items()
     }
     crowded = fair_shares(alone, {job: ring.links for job, ring in rings.items()}, uplink_gbps)
-    on_link: dict[int, list[int]] = {}
+    place = {job: at for at, job in enumerate(rings)}
+    members: dict[int, list[int]] = {}
     for job, ring in rings.items():
         for link in ring.links:
-            on_link.setdefault(link, []).append(job)
+            members.setdefault(link, []).append(place[job])
+    on_link = {link: np.array(places) for link, places in members.items()}
+    crowded_gbps = np.array([crowded[job].gbps for job in rings])
     shares = crowded
     for _ in range(ROUNDS):
-        met = {job: _met(ring, shares[job].gbps) for job, ring in rings.items()}
+        met = np.array([_met(ring, shares[job].gbps) for job, ring in rings.items()])
         shares = {
-            job: _share(
-                crowded[job].gbps,
-                alone[job],
-                {
-                    link: {
-                        other: (met[other], _weight(crowded[other].gbps, crowded[job].gbps))
-                        for other in on_link[link]
-                        if other != job
-                    }
-                    for link in ring.links
-                },
-                uplink_gbps,
-            )
+            job: _share(place[job], alone[job], ring.links, uplink_gbps, on_link, met, crowded_gbps)
             for job, ring in rings.items()
         }
     return shares
 
 
 def _share(
-    crowded_gbps: float,
+    place: int,
     alone_gbps: float,
-    met_on: Mapping[int, Mapping[int, tuple[float, float]]],
+    links: Sequence[int],
     uplink_gbps: Sequence[float],
+    on_link: Mapping[int, NDArray[np.int64]],
+    met: Floats,
+    crowded_gbps: Floats,
 ) -> FairShare:
     """Return the share of a job that meets others, each by a chance and with a weight, on its links."""
+    own_gbps = crowded_gbps[place]
     most: Others | None = None
-    fullest, largest = NO_LINK, 0.0
-    before: set[int] = set()
-    for link, others in met_on.items():
-        if not others:
+    fullest, largest, widest = NO_LINK, 0.0, 0.0
+    loading = np.zeros(len(met))  # by how much each other that comes makes N larger, on average
+    for link in links:
+        others = on_link[link][on_link[link] != place]
+        if not len(others):
             continue
         # In units of the job's speed alone: a link that is faster has room for some.
         part = alone_gbps / uplink_gbps[link]
-        mean = math.fsum(chance * weight for chance, weight in others.values())
-        here = Others(part * (1 + mean) - 1, part * part * _variance(others.values()))
-        again = (each for other, each in others.items() if other in before)
-        most = here if most is None else larger_of(most, here, part * part * _variance(again))
+        # One that is held up elsewhere counts for less than a contender.
+        weight = np.minimum(1.0, crowded_gbps[others] / own_gbps) if own_gbps > 0 else np.ones(len(others))
+        each = met[others] * (1 - met[others]) * weight * weight
+        here = Others(part * (1 + math.fsum(met[others] * weight)) - 1, part * part * float(each.sum()))
+        if most is None:
+            most = here
+            loading[others] = part
+        else:
+            most, first = larger_of(most, here, part * float(loading[others] @ each))
+            loading *= first
+            loading[others] += (1 - first) * part
         if fullest == NO_LINK or here.mean > largest:
             fullest, largest = link, here.mean
-        before |= others.keys()
+        widest = max(widest, part)
     if most is None:
         return FairShare(alone_gbps, NO_LINK)
-    gbps = max(crowded_gbps, alone_gbps * expected_part(most))
+    gbps = max(float(own_gbps), alone_gbps * expected_part(not_below_nobody(most, widest)))
     return FairShare(gbps, fullest) if gbps < alone_gbps else FairShare(alone_gbps, NO_LINK)
 
 
-def larger_of(one: Others, other: Others, covariance: float) -> Others:
-    """Return mean and variance of the larger of two numbers, by Clark (1961), as if they were normal.
+def larger_of(one: Others, other: Others, covariance: float) -> tuple[Others, float]:
+    """Return the larger of two numbers, by Clark (1961), as if they were normal, and the first one's chance.
 
     Examples
     --------
     >>> larger_of(Others(2.0, 0.0), Others(1.0, 0.0), 0.0)
-    Others(mean=2.0, variance=0.0)
-    >>> [round(each, 3) for each in larger_of(Others(0.5, 0.25), Others(0.5, 0.25), 0.0)]  # of two coins
+    (Others(mean=2.0, variance=0.0), 1.0)
+    >>> coin = Others(0.5, 0.25)
+    >>> [round(each, 3) for each in larger_of(coin, coin, 0.0)[0]]
     [0.782, 0.17]
     """
-    spread_squared = one.variance + other.variance - 2 * min(covariance, one.variance, other.variance)
+    spread_squared = one.variance + other.variance - 2 * covariance
     if spread_squared < SAME:
-        return other if other.mean > one.mean else one
+        return (other, 0.0) if other.mean > one.mean else (one, 1.0)
     spread = math.sqrt(spread_squared)
     ahead = (one.mean - other.mean) / spread
-    first = 0.5 * math.erfc(-ahead / math.sqrt(2))  # the chance that the first is the larger
+    first = 0.5 * math.erfc(-ahead / math.sqrt(2))
     tie = spread * math.exp(-ahead * ahead / 2) / math.sqrt(2 * math.pi)
     mean = one.mean * first + other.mean * (1 - first) + tie
     square = (
@@ -125,7 +134,15 @@ def larger_of(one: Others, other: Others, covariance: float) -> Others:
         + (other.mean * other.mean + other.variance) * (1 - first)
         + (one.mean + other.mean) * tie
     )
-    return Others(mean, max(0.0, square - mean * mean))
+    return Others(mean, max(0.0, square - mean * mean)), first
+
+
+def not_below_nobody(others: Others, widest: float) -> Others:
+    """Return the larger of N and 0, where N may be as small as `widest` - 1: links faster than the job."""
+    if widest >= 1:
+        return others
+    held, _ = larger_of(others, Others(0.0, 0.0), 0.0)
+    return Others(min(held.mean, others.mean + 1 - widest), held.variance)
 
 
 def expected_part(others: Others) -> float:
@@ -149,15 +166,6 @@ def expected_part(others: Others) -> float:
     return -math.expm1((mean / chance + 1) * math.log1p(-chance)) / (mean + chance)
 
 
-def _variance(others: Iterable[tuple[float, float]]) -> float:
-    return math.fsum(chance * (1 - chance) * weight * weight for chance, weight in others)
-
-
 def _met(ring: Ring, gbps: float) -> float:
     """Return the part of its time in which a job exchanges."""
     return 1 - ring.rest_s / (ring.rest_s + ring.exchange_gbit / gbps) if gbps > 0 else 1.0
-
-
-def _weight(others_gbps: float, own_gbps: float) -> float:
-    """Return for how much of a contender one counts that is held up elsewhere."""
-    return 1.0 if others_gbps >= own_gbps else others_gbps / own_gbps

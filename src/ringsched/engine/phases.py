@@ -10,13 +10,14 @@ from ringsched.engine.arrays import Arrays
 from ringsched.engine.state import ENDED, NUM_TOUCHED, State
 from ringsched.jit import kernel, part
 
+_NOT_MET = -1.0
+
 
 @kernel
 def meet_by_chance(arrays: Arrays, state: State) -> None:
     """Set tau of the touched jobs; `fair_rate` has what each would have if all exchanged all the time."""
     for at in range(state.counts[NUM_TOUCHED]):
         job = state.touched[at]
-        state.fair_met_by[job] = -1
         if _takes_part(arrays, state, job):
             state.fair_tau[job] = tau_at(arrays, job, state.fair_rate[job], state.num_servers[job])
     for _ in range(ROUNDS):
@@ -42,29 +43,34 @@ def _takes_part(arrays: Arrays, state: State, job: int) -> bool:
 @kernel
 def _gbps(arrays: Arrays, state: State, job: int) -> float:
     """Return how fast a job exchanges on average while it does."""
-    alone_gbps = state.free_gbps[job]
     entry = 2 * arrays.gpu_first[job]
     num_links = state.num_links[job]
+    alone_gbps = state.free_gbps[job]
     for its in range(entry, entry + num_links):
         alone_gbps = min(alone_gbps, arrays.uplink_gbps[state.entry_link[its]])
-        first = arrays.link_first[state.entry_link[its]]
-        for place in range(first, first + state.num_on_link[state.entry_link[its]]):
-            state.fair_met_by[arrays.entry_job[state.on_link[place]]] = -1
     mean, variance = 0.0, 0.0  # of the others on the fullest link so far
-    is_first = True
+    widest = 0.0
+    num_met = 0
     link = -1
     for _ in range(num_links):
         link = _next_link(state, entry, num_links, link)
-        met, spread, again = _met_on(arrays, state, job, link)
+        met, spread, shared, num_met = _met_on(arrays, state, job, link, num_met)
         if met < 0:
             continue
         share = alone_gbps / arrays.uplink_gbps[link]
         here, here_variance = share * (1 + met) - 1, share * share * spread
-        if is_first:
+        ahead = 0.0  # the chance that an earlier link is the fuller one
+        if widest == 0:
             mean, variance = here, here_variance
-            is_first = False
         else:
-            mean, variance = _larger_of(mean, variance, here, here_variance, share * share * again)
+            mean, variance, ahead = _larger_of(mean, variance, here, here_variance, share * shared)
+        _load(arrays, state, job, link, num_met, ahead, share)
+        widest = max(widest, share)
+    if 0 < widest < 1:  # all links are faster than the job, so N may be negative
+        held, variance, ahead = _larger_of(mean, variance, 0.0, 0.0, 0.0)
+        mean = min(held, mean + 1 - widest)
+    for at in range(num_met):
+        state.fair_loading[state.fair_others[at]] = _NOT_MET
     return max(alone_gbps * _expected_part(mean, variance), state.fair_rate[job])
 
 
@@ -80,12 +86,14 @@ def _next_link(state: State, entry: int, num_links: int, after: int) -> int:
 
 
 @part
-def _met_on(arrays: Arrays, state: State, job: int, link: int) -> tuple[float, float, float]:
-    """Return mean and variance of the others met on a link, and the part of it by others met before.
+def _met_on(
+    arrays: Arrays, state: State, job: int, link: int, num_met: int
+) -> tuple[float, float, float, int]:
+    """Return mean and variance of the others met on a link, their covariance with N so far, and all met.
 
     The mean is negative if nobody else who exchanges is there.
     """
-    mean, variance, again = -1.0, 0.0, 0.0
+    mean, variance, shared = -1.0, 0.0, 0.0
     first = arrays.link_first[link]
     for place in range(first, first + state.num_on_link[link]):
         other = arrays.entry_job[state.on_link[place]]
@@ -98,22 +106,38 @@ def _met_on(arrays: Arrays, state: State, job: int, link: int) -> tuple[float, f
         mean = max(mean, 0.0) + chance * weight
         each = chance * (1 - chance) * weight * weight
         variance += each
-        if state.fair_met_by[other] == job:
-            again += each
-        state.fair_met_by[other] = job
-    return mean, variance, again
+        if state.fair_loading[other] == _NOT_MET:
+            state.fair_loading[other] = 0.0
+            state.fair_others[num_met] = other
+            num_met += 1
+        shared += state.fair_loading[other] * each
+    return mean, variance, shared, num_met
+
+
+@part
+def _load(
+    arrays: Arrays, state: State, job: int, link: int, num_met: int, ahead: float, share: float
+) -> None:
+    """Note by how much each other that comes makes N larger, on average."""
+    for at in range(num_met):
+        state.fair_loading[state.fair_others[at]] *= ahead
+    first = arrays.link_first[link]
+    for place in range(first, first + state.num_on_link[link]):
+        other = arrays.entry_job[state.on_link[place]]
+        if other != job and arrays.exchange_gbit[other] > 0:
+            state.fair_loading[other] += (1 - ahead) * share
 
 
 @part
 def _larger_of(
     mean: float, variance: float, other_mean: float, other_variance: float, covariance: float
-) -> tuple[float, float]:
-    """Return mean and variance of the larger of two numbers, by Clark (1961), as if they were normal."""
-    spread_squared = variance + other_variance - 2 * min(covariance, variance, other_variance)
+) -> tuple[float, float, float]:
+    """Return the larger of two numbers, by Clark (1961), and the chance that it is the first."""
+    spread_squared = variance + other_variance - 2 * covariance
     if spread_squared < SAME:
         if other_mean > mean:
-            return other_mean, other_variance
-        return mean, variance
+            return other_mean, other_variance, 0.0
+        return mean, variance, 1.0
     spread = math.sqrt(spread_squared)
     ahead = (mean - other_mean) / spread
     first = 0.5 * math.erfc(-ahead / math.sqrt(2.0))
@@ -124,7 +148,7 @@ def _larger_of(
         + (other_mean * other_mean + other_variance) * (1 - first)
         + (mean + other_mean) * tie
     )
-    return larger, max(0.0, square - larger * larger)
+    return larger, max(0.0, square - larger * larger), first
 
 
 @part

@@ -59,7 +59,8 @@ class State(NamedTuple):
     fair_wish: Floats  # of each job: the rate it asks for; negative once it has its own
     fair_rate: Floats  # of each job: the rate it got
     fair_met: Floats  # of each job: the part of its time in which it exchanges, so that others meet it
-    fair_met_by: Integers  # of each job: by whom on a link looked at before
+    fair_loading: Floats  # of each job: by how much it makes the others that one job meets more; scratch
+    fair_others: Integers  # those who are met
     fair_tau: Floats  # of each job: seconds per iteration at the rate it got
     # jobs
     gpus_of: Integers
@@ -109,7 +110,8 @@ def new_state(arrays: Arrays) -> State:
         fair_wish=np.zeros(num_jobs if arrays.is_fair else 0),
         fair_rate=np.zeros(num_jobs if arrays.is_fair else 0),
         fair_met=np.zeros(num_jobs if arrays.is_phased else 0),
-        fair_met_by=_integers(num_jobs if arrays.is_phased else 0),
+        fair_loading=np.full(num_jobs if arrays.is_phased else 0, -1.0),
+        fair_others=_integers(num_jobs if arrays.is_phased else 0),
         fair_tau=np.zeros(num_jobs if arrays.is_fair else 0),
         gpus_of=_integers(arrays.gpu_first[-1]),
         start=np.zeros(num_jobs),

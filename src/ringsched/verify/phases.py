@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from ringsched.verify.fair_shares import fair_rates
 
 # What every job meets is worked out so often, from what was found the time before.
 TIMES = 2
-Chances = Mapping[int, tuple[float, float]]  # of each other job: that it is there, and how much it takes then
+Vectors = Mapping[int, np.ndarray[Any, Any]]  # of each link: an entry for every job
 
 
 def phased_taus(
@@ -29,57 +32,73 @@ def phased_taus(
     """
     # The slowest they can be: everybody exchanges all the time.
     crowded = fair_rates(alone_gbps, links_of, speeds)
-    taus = {job: tau_at(job, gbps) for job, gbps in crowded.items()}
+    jobs = sorted(crowded)
+    least = np.array([crowded[job] for job in jobs])
+    there: dict[int, np.ndarray[Any, Any]] = {}
+    for link in {link for job in jobs for link in links_of[job]}:
+        there[link] = np.array([link in links_of[job] for job in jobs])
+    taus = {job: tau_at(job, crowded[job]) for job in jobs}
     for _ in range(TIMES):
-        busy = {job: 1 - tau_at(job, math.inf) / tau for job, tau in taus.items()}
+        busy = np.array([1 - tau_at(job, math.inf) / taus[job] for job in jobs])
         faster = {}
-        for job, least in crowded.items():
+        for at, job in enumerate(jobs):
             # A job that is slowed elsewhere takes less than an equal part, in this ratio.
-            weight = {other: min(1.0, gbps / least) if least else 1.0 for other, gbps in crowded.items()}
-            there = {
-                link: {
-                    other: (busy[other], weight[other])
-                    for other in crowded
-                    if other != job and link in links_of[other]
-                }
-                for link in sorted(links_of[job])
-            }
-            ratios = {link: alone_gbps[job] / speeds[link] for link in there}
-            faster[job] = tau_at(job, max(least, alone_gbps[job] * left_for_one(there, ratios)))
+            weight = np.minimum(1.0, least / least[at]) if least[at] else np.ones(len(jobs))
+            weight[at] = 0.0
+            comes = {link: there[link] * weight * busy for link in sorted(links_of[job])}
+            varies = weight**2 * busy * (1 - busy)
+            present = {link: there[link].sum() > 1 for link in comes}
+            ratios = {link: alone_gbps[job] / speeds[link] for link in comes if present[link]}
+            part = left_for_one(comes, {link: there[link] * varies for link in comes}, ratios)
+            faster[job] = tau_at(job, max(crowded[job], alone_gbps[job] * part))
         taus = faster
     return taus
 
 
-def left_for_one(there: Mapping[int, Chances], ratios: Mapping[int, float]) -> float:
+def left_for_one(comes: Vectors, varies: Vectors, ratios: Mapping[int, float]) -> float:
     """Return the mean part of its speed alone that a job has on links with others, link by link in order.
+
+    Parameters
+    ----------
+    comes, varies
+        Of each link: what each other takes on it on average, and the variance of that.
+    ratios
+        Of each link with others on it: the job's speed alone over that of the link.
 
     Examples
     --------
-    >>> left_for_one({0: {1: (0.5, 1.0)}}, {0: 1.0})
+    >>> left_for_one({0: np.array([0.5])}, {0: np.array([0.25])}, {0: 1.0})
     0.75
-    >>> left_for_one({0: {1: (1.0, 1.0), 2: (1.0, 0.5)}}, {0: 1.0})
+    >>> left_for_one({0: np.array([1.0, 0.5])}, {0: np.zeros(2)}, {0: 1.0})
     0.4
     """
     crowd: tuple[float, float] | None = None
-    known: set[int] = set()
-    for link, others in there.items():
-        if others:
-            ratio = ratios[link]
-            mean = ratio * (1 + sum(busy * weight for busy, weight in others.values())) - 1
-            own = {job: busy * (1 - busy) * (ratio * weight) ** 2 for job, (busy, weight) in others.items()}
-            common = sum(variance for job, variance in own.items() if job in known)
-            here = mean, sum(own.values())
-            crowd = here if crowd is None else _maximum(crowd, here, common)
-            known |= others.keys()
-    return 1.0 if crowd is None else _mean_part(*crowd)
+    loading: np.ndarray[Any, Any] = np.zeros(0)
+    for link, ratio in ratios.items():
+        here = ratio * (1 + float(comes[link].sum())) - 1, ratio**2 * float(varies[link].sum())
+        on_it = ratio * (varies[link] > 0)
+        if crowd is None:
+            crowd, loading = here, on_it
+        else:
+            crowd, chance = _maximum(crowd, here, ratio * float((loading * varies[link]).sum()))
+            loading = chance * loading + (1 - chance) * on_it
+    if crowd is None:
+        return 1.0
+    if max(ratios.values()) < 1:  # nobody is the fewest there can be
+        limit = crowd[0] + 1 - max(ratios.values())
+        (mean, variance), _ = _maximum(crowd, (0.0, 0.0), 0.0)
+        crowd = min(mean, limit), variance
+    return _mean_part(*crowd)
 
 
-def _maximum(a: tuple[float, float], b: tuple[float, float], common: float) -> tuple[float, float]:
-    """Return mean and variance of the maximum of two normal variables (Clark 1961)."""
+def _maximum(
+    a: tuple[float, float], b: tuple[float, float], common: float
+) -> tuple[tuple[float, float], float]:
+    """Return mean and variance of the maximum of two normals (Clark 1961), and how often it is a."""
     (mean_a, variance_a), (mean_b, variance_b) = a, b
-    difference = variance_a + variance_b - 2 * min(common, variance_a, variance_b)
+    difference = variance_a + variance_b - 2 * common
     if difference < 1e-12:
-        return max(a, b, key=lambda each: each[0])
+        return (b, 0.0) if mean_b > mean_a else (a, 1.0)
     deviation = math.sqrt(difference)
     z = (mean_a - mean_b) / deviation
     below = (1 + math.erf(z / math.sqrt(2))) / 2
@@ -90,7 +109,7 @@ def _maximum(a: tuple[float, float], b: tuple[float, float], common: float) -> t
         + (mean_b**2 + variance_b) * (1 - below)
         + (mean_a + mean_b) * deviation * density
     )
-    return first, max(0.0, second - first**2)
+    return (first, max(0.0, second - first**2)), below
 
 
 def _mean_part(mean: float, variance: float) -> float:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.helpers import FULL, edited, run, sentence, write_json
+from tests.scenarios import cluster, job, scenario
 
 import ringsched
+from ringsched import Server
 
 FIRST = "examples/first.toml"
 
@@ -45,15 +47,55 @@ def test_one_job_in_words(plan_file: Path) -> None:
     assert "+ spreading        0 s   0.0 %  none: no place is faster" in said
 
 
+@pytest.mark.parametrize(
+    ("held_back", "said", "gain_s"),
+    [
+        # All have 0.5 Gbit/s but the victim, which has the rest of 10 Gbit/s; without wide 1 Gbit/s.
+        (("s1",), "without wide it would end no sooner\n", None),
+        (("s1", "s2"), "without wide it would end at 1062.5 s, 62.5 s later: others would take more", -62.5),
+    ],
+)
+def test_on_fair_links_one_may_lose_without_the_worst_culprit(
+    tmp_path: Path, held_back: tuple[str, ...], said: str, gain_s: float | None
+) -> None:
+    exchange = {"gradient_mb": 1250, "backward_ms": 1e-6}
+    gbps = {"s0": 10.0, "s1": 1.0, "s2": 1.0, "s3": 10.0}
+    wide = {"s0": [0]} | {server: [0] for server in held_back}
+    setting = scenario(
+        cluster(
+            servers=tuple(Server(name=name, gpus=4, uplink_gbps=speed) for name, speed in gbps.items()),
+            reduce_gbps=1e15,
+        ),
+        job("wide", len(wide), 1000, running_on=wide, **exchange),
+        job("victim", 2, 850, running_on={"s0": [1], "s3": [0]}, **exchange),
+        *(
+            job(f"on-{server}", 2, 1000, running_on={"s0": [2 + at], server: [1]}, **exchange)
+            for at, server in enumerate(held_back)
+        ),
+        contention={"model": "max-min"},
+        time={"model": "continuous"},
+    )
+    scenario_file, plan_file = tmp_path / "scenario.json", tmp_path / "plan.json"
+    ringsched.save_scenario(setting, scenario_file)
+    assert run("plan", scenario_file, "--policy", "longest-first", "-o", plan_file).exit_code == 0
+    assert said in run("explain", scenario_file, plan_file, "--job", "victim").stdout
+    one = json.loads(run("explain", scenario_file, plan_file, "--job", "victim", "--json").stdout)
+    gains = {gain["job"]: gain["gain_s"] for gain in one["without_worst_culprit"]["gains"]}
+    assert gains.get("victim") == (None if gain_s is None else pytest.approx(gain_s))
+    assert "some may end later without it; that is taken off" in run(
+        "explain", scenario_file, plan_file
+    ).stdout.replace("\n", " ")
+
+
 def test_json_adds_up(plan_file: Path) -> None:
     content = json.loads(run("explain", FIRST, plan_file, "--json").stdout)
-    for job in content["jobs"]:
-        parts = (job["best_case_s"], job["spreading_s"], job["contention_s"], job["rounding_s"])
-        assert math.fsum(parts) == job["duration_s"]
+    for account in content["jobs"]:
+        parts = [account[f"{part}_s"] for part in ("best_case", "spreading", "contention", "rounding")]
+        assert math.fsum(parts) == account["duration_s"]
     lost = sum(blame["seconds"] for blame in content["blames"])
     assert lost == pytest.approx(sum(link["contention_s"] for link in content["links"]))
     one = json.loads(run("explain", FIRST, plan_file, "--job", "vgg-sweep-1", "--json").stdout)
-    assert one["job"] == next(job for job in content["jobs"] if job["name"] == "vgg-sweep-1")
+    assert one["job"] == next(each for each in content["jobs"] if each["name"] == "vgg-sweep-1")
     assert one["without_worst_culprit"]["gains"][0] == {
         "job": "vgg-sweep-1",
         "finish_s": 2760,

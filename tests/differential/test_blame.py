@@ -12,7 +12,7 @@ from tests.reference.blame import Books, books_of
 from tests.strategies import fair_contentions, scenarios
 
 import ringsched
-from ringsched import Infeasible, Ledger, Scenario
+from ringsched import Contention, Infeasible, Ledger, Scenario
 
 POLICIES = ("random", "first-fit", "list-scheduling", "longest-first", "adaptive-overlap")
 
@@ -40,9 +40,9 @@ def assert_same(ledger: Ledger, books: Books) -> None:
 
 
 @st.composite
-def crowded(draw: st.DrawFn) -> Scenario:
+def crowded(draw: st.DrawFn, contention: st.SearchStrategy[Contention] | None = None) -> Scenario:
     """Many small jobs that come one after another, so that links have several of them at a time."""
-    scenario = draw(scenarios(min_jobs=6, max_jobs=14))
+    scenario = draw(scenarios(min_jobs=6, max_jobs=14, contention=contention))
     return scenario.replace(
         jobs=tuple(
             job if job.is_running else job.replace(gpus=min(job.gpus, draw(st.integers(2, 3))))
@@ -72,12 +72,17 @@ def test_ledger_of_fair_links_equals_books(scenario: Scenario, policy: str, seed
     plan = {job.name: job for job in ledger.plan.jobs}
     starts_s = [plan[job.name].start_s for job in scenario.jobs]
     assert_same(ledger, books_of(scenario, starts_s, [dict(plan[job.name].gpus) for job in scenario.jobs]))
+    assert_accounted_for_once(ledger)
 
 
 @examples(150)
 @given(scenarios(min_jobs=0), st.sampled_from(POLICIES), st.integers(0, 9))
 def test_every_second_is_accounted_for_once(scenario: Scenario, policy: str, seed: int) -> None:
-    ledger = ledger_of(scenario, policy, seed)
+    assert_accounted_for_once(ledger_of(scenario, policy, seed))
+
+
+def assert_accounted_for_once(ledger: Ledger) -> None:
+    time = ledger.scenario.time
     lost = sum(account.contention_s for account in ledger.jobs)
     for account in ledger.jobs:
         scale = max(1.0, account.duration_s)
@@ -85,9 +90,9 @@ def test_every_second_is_accounted_for_once(scenario: Scenario, policy: str, see
         assert math.fsum(parts) == account.duration_s  # to the last bit
         assert min(parts[:3]) >= 0
         assert account.rounding_s >= -1e-8 * max(1.0, account.finish_s)
-        if scenario.time.slotted:
-            num_slots = round(account.duration_s / scenario.time.slot_s)
-            assert account.duration_s == num_slots * scenario.time.slot_s
+        if time.slotted:
+            num_slots = round(account.duration_s / time.slot_s)
+            assert account.duration_s == num_slots * time.slot_s
             assert account.rounding_s < account.duration_s
         else:
             assert account.rounding_s == pytest.approx(0, abs=1e-8 * max(1.0, account.finish_s))
@@ -105,7 +110,24 @@ def test_without_a_job_is_a_replay_without_it(
 ) -> None:
     ledger = ledger_of(scenario, policy, seed)
     name = data.draw(st.sampled_from([job.name for job in scenario.jobs]))
-    without = ledger.without(name)
+    gains = checked_gains(ledger, name)
+    assert all(gain > -1e-6 for gain in gains)  # where f counts heads
+
+
+@examples(40)
+@given(crowded(fair_contentions()), st.just("random"), st.integers(0, 9))
+def test_without_any_job_on_fair_links_gains_and_losses_are_those_of_a_replay(
+    scenario: Scenario, policy: str, seed: int
+) -> None:
+    ledger = ledger_of(scenario, policy, seed)
+    for job in scenario.jobs:  # losses are rare
+        gains = checked_gains(ledger, job.name)
+        assert ledger.without(job.name).total_gain_s == pytest.approx(sum(gains), rel=1e-6, abs=1e-6)
+
+
+def checked_gains(ledger: Ledger, name: str) -> list[float]:
+    """What all others gain without a job, by the books, which is what the ledger says."""
+    scenario, without = ledger.scenario, ledger.without(name)
     jobs = [job for job in scenario.jobs if job.name != name]
     planned = {job.name: job for job in ledger.plan.jobs}
     books = books_of(
@@ -113,7 +135,9 @@ def test_without_a_job_is_a_replay_without_it(
         [planned[job.name].start_s for job in jobs],
         [dict(planned[job.name].gpus) for job in jobs],
     )
+    gains = []
     for job in jobs:
         gain = planned[job.name].finish_s - (planned[job.name].start_s + float(books.duration[job.name]))
         assert without.gain_of(job.name) == pytest.approx(gain, rel=1e-6, abs=1e-7)
-        assert gain > -1e-6
+        gains.append(gain)
+    return gains

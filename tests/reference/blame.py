@@ -118,9 +118,18 @@ def _lay_blame(
         slowest = min(
             mine, key=lambda node: speeds[node] / formulas.contention_factor(scenario.contention, n[node])
         )
-    others = [name for name, nodes in crossed.items() if slowest in nodes and name != victim.name]
+    others = [
+        job.name
+        for job in running
+        if slowest in crossed[job.name] and job.name != victim.name and _slows(scenario, job)
+    ]
     for culprit in others:
         books.blame[victim.name, culprit, *slowest] += lost / len(others)
+
+
+def _slows(scenario: Scenario, job: Job) -> bool:
+    """Whether a job on a link slows the others on it: where links are fair, only if it sends something."""
+    return scenario.contention.model not in ("max-min", "phases") or job.gradient_mb > 0
 
 
 def _bottleneck(

@@ -126,6 +126,74 @@ def test_without_a_job(by_hand: Ledger) -> None:
     assert by_hand.without("c").gains == ()
 
 
+def on_fair_links(
+    model: str, iterations: Mapping[str, int], gpus: Mapping[str, Mapping[str, Sequence[int]]]
+) -> Ledger:
+    """Jobs that only exchange, a second an iteration alone; one named "silent" sends nothing."""
+    setting = scenario(
+        cluster(3, 3, 3, 3, inter_server_gbps=10, reduce_gbps=1e15),
+        *(
+            job(name, 2, number, gradient_mb=0, backward_ms=1000)
+            if name == "silent"
+            else job(name, 2, number, gradient_mb=1250, backward_ms=1e-6)
+            for name, number in iterations.items()
+        ),
+        contention={"model": model},
+        time={"model": "continuous"},
+    )
+    return ringsched.explain(setting, placed(setting, [gpus[name] for name in iterations]))
+
+
+@pytest.mark.parametrize("model", ["max-min", "phases"])
+def test_without_a_job_another_may_end_later_on_fair_links(model: str) -> None:
+    """docs/concepts/blame.md: without D, B has more beside C and leaves less to A."""
+    ledger = on_fair_links(
+        model,
+        {"A": 100, "B": 400, "C": 400, "D": 400},
+        {
+            "A": {"s0": [0], "s1": [0]},
+            "B": {"s1": [1], "s2": [0]},
+            "C": {"s2": [1], "s3": [0]},
+            "D": {"s2": [2], "s3": [1]},
+        },
+    )
+    assert [account.finish_s for account in ledger.jobs] == pytest.approx([150, 1200, 1200, 1200])
+    without = ledger.without("D")
+    assert [gain.job for gain in without.gains] == ["B", "C", "A"]
+    assert [gain.gain_s for gain in without.gains] == pytest.approx([400, 400, -50])
+    assert [gain.finish_s for gain in without.gains] == pytest.approx([800, 800, 200])
+    assert without.gain_of("A") == pytest.approx(-50)
+    assert without.total_gain_s == pytest.approx(750)
+
+
+@pytest.mark.parametrize("model", ["max-min", "phases"])
+def test_who_sends_nothing_is_not_blamed_on_fair_links(model: str) -> None:
+    """Two share both links, each a half; the third crosses them and leaves in the middle."""
+    ledger = on_fair_links(
+        model,
+        {"a": 100, "silent": 70, "b": 100},
+        {name: {"s0": [at], "s1": [at]} for at, name in enumerate(("a", "silent", "b"))},
+    )
+    assert [account.finish_s for account in ledger.jobs] == pytest.approx([200, 70, 200])
+    assert parts(ledger, "silent") == (70, 0, 0, 0)
+    assert ledger.matrix() == pytest.approx({("a", "b"): 100, ("b", "a"): 100})
+    assert {name: ledger.job(name).contention_s for name in "ab"} == pytest.approx({"a": 100, "b": 100})
+    assert ledger.by_link() == pytest.approx({"s0": 200})
+
+
+def test_heads_are_blamed_where_heads_are_counted() -> None:
+    """In the paper's f a job that sends nothing is one job more: for 100 s the others are three, then two."""
+    ledger = on_fair_links(
+        "paper",
+        {"a": 100, "silent": 100, "b": 100},
+        {name: {"s0": [at], "s1": [at]} for at, name in enumerate(("a", "silent", "b"))},
+    )
+    third = 100 / 3
+    assert ledger.matrix() == pytest.approx(
+        {("a", "silent"): third, ("b", "silent"): third, ("a", "b"): 100, ("b", "a"): 100}
+    )
+
+
 def test_continuous_time_rounds_nothing() -> None:
     setting = BY_HAND.replace(time=BY_HAND.time.replace(model="continuous"))
     gpus = [{"s0": [0], "s1": [2]}, {"s0": [1], "s1": [1]}, {"s1": [0], "s2": [0]}]

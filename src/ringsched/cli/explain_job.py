@@ -9,6 +9,7 @@ from ringsched.analysis.blame.ledger import Ledger
 from ringsched.cli.columns import figures_table
 from ringsched.cli.explain_tables import shown
 from ringsched.cli.tables import placed, show
+from ringsched.model.contention import FAIR_MODELS
 from ringsched.words.figures import counted, listed, seconds
 
 MOST_CULPRITS = 8
@@ -113,6 +114,15 @@ def _without(ledger: Ledger, account: JobAccount) -> list[str]:
     worst = ledger.worst_culprits()[account.name]
     gain_s = ledger.without(worst).gain_of(account.name)
     if not gain_s:
-        others = "other jobs" + (" or the slots" if ledger.scenario.time.slotted else "")
-        return [f"without {worst} it would end no sooner: {others} would take what it gains"]
-    return [f"without {worst} it would end at {seconds(account.finish_s - gain_s)}, {seconds(gain_s)} sooner"]
+        return [f"without {worst} it would end no sooner{_why_no_sooner(ledger)}"]
+    then = f"without {worst} it would end at {seconds(account.finish_s - gain_s)}"
+    if gain_s < 0:
+        return [f"{then}, {seconds(-gain_s)} later: others would take more than {worst} leaves"]
+    return [f"{then}, {seconds(gain_s)} sooner"]
+
+
+def _why_no_sooner(ledger: Ledger) -> str:
+    if ledger.scenario.contention.model in FAIR_MODELS:
+        return ""  # it may gain at one time and lose at another
+    others = "other jobs" + (" or the slots" if ledger.scenario.time.slotted else "")
+    return f": {others} would take what it gains"

@@ -1,4 +1,7 @@
-"""How fast jobs go on links that are shared fairly: a change is felt by all who are connected."""
+"""How fast jobs go on links that are shared fairly: a change is felt by all who are connected.
+
+Only who exchanges counts: a job that sends nothing slows nobody, and nobody slows it.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,18 @@ class Pace(NamedTuple):
     instant: float
     tau: float
     link: int  # the full one that keeps it from more, or NO_LINK
-    num_jobs: int  # on that link
+    num_jobs: int  # that exchange on that link
 
 
 def fair_paces(problem: Problem, run: Run, shapes: Sequence[Shape]) -> dict[int, list[Pace]]:
     """Return the paces of every job that crosses links, from its start to its finish."""
     spread = [job for job, shape in enumerate(shapes) if shape.links]
-    paces: dict[int, list[Pace]] = {job: [] for job in spread}
-    on_link: dict[int, set[int]] = {link: set() for job in spread for link in shapes[job].links}
+    exchanging = [job for job in spread if problem.works[job].exchange_gbit > 0]
+    paces: dict[int, list[Pace]] = {job: [] for job in exchanging}
+    on_link: dict[int, set[int]] = {link: set() for job in exchanging for link in shapes[job].links}
     comes: dict[float, list[int]] = {}
     goes: dict[float, list[int]] = {}
-    for job in spread:
+    for job in exchanging:
         comes.setdefault(float(run.starts[job]), []).append(job)
         goes.setdefault(float(run.finishes[job]), []).append(job)
     for instant in sorted({*comes, *goes}):
@@ -47,7 +51,16 @@ def fair_paces(problem: Problem, run: Run, shapes: Sequence[Shape]) -> dict[int,
         felt = _connected(changed, shapes, on_link)
         for job, pace in _paces(problem, shapes, on_link, felt, instant).items():
             paces[job].append(pace)
-    return paces
+    silent = {
+        job: [_alone(problem, shapes, job, float(run.starts[job]))] for job in spread if job not in paces
+    }
+    return paces | silent
+
+
+def _alone(problem: Problem, shapes: Sequence[Shape], job: int, instant: float) -> Pace:
+    """Return the pace of a job that nobody slows."""
+    tau = uncontended_tau(problem.works[job], shapes[job], problem.network, problem.scenario.contention)
+    return Pace(instant, tau, NO_LINK, 1)
 
 
 def _connected(links: Iterable[int], shapes: Sequence[Shape], on_link: dict[int, set[int]]) -> set[int]:
@@ -71,12 +84,9 @@ def _paces(
     jobs: set[int],
     instant: float,
 ) -> dict[int, Pace]:
-    contention, network = problem.scenario.contention, problem.network
-    alone = {job: uncontended_tau(problem.works[job], shapes[job], network, contention) for job in jobs}
-    exchanging = [job for job in jobs if problem.works[job].exchange_gbit > 0]
-    paces = {job: Pace(instant, tau, NO_LINK, 1) for job, tau in alone.items()}
-    slowed = _phased if contention.model == PHASES else _on_average
-    for job, (tau, link) in slowed(problem, shapes, {job: alone[job] for job in exchanging}).items():
+    paces = {job: _alone(problem, shapes, job, instant) for job in jobs}
+    slowed = _phased if problem.scenario.contention.model == PHASES else _on_average
+    for job, (tau, link) in slowed(problem, shapes, {job: pace.tau for job, pace in paces.items()}).items():
         if link != NO_LINK:
             paces[job] = Pace(instant, tau, link, len(on_link[link]))
     return paces

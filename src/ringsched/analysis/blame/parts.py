@@ -30,11 +30,11 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """A job's run, cut wherever the jobs on one of its links change."""
+    """A job's run, cut wherever the jobs on one of its links change; on fair links, those connected to it."""
 
     instants: Floats  # the cuts, from its start to its finish: one more than intervals
     bottleneck: Integers  # position among the job's links of the slowest one
-    num_jobs: Integers  # on that link
+    num_jobs: Integers  # on that link, of those that slow others
     lost_s: Floats  # to contention
 
 
@@ -68,7 +68,12 @@ class Split:
         self.factors = np.array([1.0, *(sharing_factor(contention, n) for n in range(1, most_jobs + 1))])
         num_spreadable = sum(gpus >= 2 for gpus in problem.gpus)
         self._extremes = Extremes(problem.network, contention, num_spreadable)
-        self._fair = fair_paces(problem, run, self.shapes) if contention.model in FAIR_MODELS else None
+        is_fair = contention.model in FAIR_MODELS
+        self._fair = fair_paces(problem, run, self.shapes) if is_fair else None
+        # f counts heads, also of jobs that send nothing; on fair links these slow nobody.
+        self._slows = np.array(
+            [not is_fair or work.exchange_gbit > 0 for work in problem.works], dtype=np.bool_
+        )
 
     def parts(self, job: int, lost_s: Floats) -> Parts:
         """Return the parts of a job's duration, given what it loses in each interval."""
@@ -124,7 +129,7 @@ class Split:
         )
 
     def shares(self, job: int, intervals: Intervals) -> Shares:
-        """Return who slows a job: in each interval the others on the bottleneck, in equal parts."""
+        """Return who slows a job: in each interval the others on the bottleneck that can, in equal parts."""
         each_s = intervals.lost_s / np.maximum(intervals.num_jobs - 1, 1)
         start, finish = intervals.instants[0], intervals.instants[-1]
         links, culprits, seconds = [], [], []
@@ -137,7 +142,7 @@ class Split:
             come = np.searchsorted(intervals.instants, np.clip(line.starts[present], start, finish))
             gone = np.searchsorted(intervals.instants, np.clip(line.finishes[present], start, finish))
             due = owed[gone] - owed[come]
-            due[line.jobs[present] == job] = 0.0
+            due[(line.jobs[present] == job) | ~self._slows[line.jobs[present]]] = 0.0
             guilty = np.flatnonzero(due)
             links.append(np.full(len(guilty), link))
             culprits.append(line.jobs[present[guilty]])

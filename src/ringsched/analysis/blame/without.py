@@ -7,21 +7,24 @@ from dataclasses import dataclass
 from ringsched import api
 from ringsched.model import Outcome, Plan, Scenario
 
+ROUNDING = 1e-8  # completions 1e-9 apart are one instant, and some such may add up
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """A job that would end sooner."""
+    """A job that would end sooner, or later."""
 
     job: str
     finish_s: float  # then
-    gain_s: float
+    gain_s: float  # below 0 what it would lose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithoutJob:
     """What would happen without a job, the others on their GPUs and from their starts as before.
 
-    Nobody would end later. `gains` has those who would end sooner, the most first.
+    `gains` has those who would end at another time, who gains most first and who loses most last. Only where
+    links are shared fairly may one lose: others that the job held back elsewhere then take more of its links.
     """
 
     job: str
@@ -31,11 +34,11 @@ class WithoutJob:
 
     @property
     def total_gain_s(self) -> float:
-        """What the others would gain, all together."""
+        """What the others would gain, all together, less what they would lose."""
         return sum(gain.gain_s for gain in self.gains)
 
     def gain_of(self, job: str) -> float:
-        """Return what a job would gain, in seconds."""
+        """Return what a job would gain, in seconds; below 0 what it would lose."""
         return next((gain.gain_s for gain in self.gains if gain.job == job), 0.0)
 
 
@@ -57,7 +60,6 @@ def _gains(scenario: Scenario, before: Plan, after: Outcome) -> tuple[Gain, ...]
     gains = [
         Gain(job=job.name, finish_s=then_s, gain_s=finish_s[job.name] - then_s)
         for job, then_s in zip(scenario.jobs, after.finishes_s, strict=True)
-        # Nobody ends later, but for rounding; and what is within it is no gain.
-        if finish_s[job.name] - then_s > 1e-9 * max(1.0, then_s)
+        if abs(finish_s[job.name] - then_s) > ROUNDING * max(1.0, then_s)
     ]
     return tuple(sorted(gains, key=lambda gain: -gain.gain_s))

@@ -284,6 +284,66 @@ def test_draws_from_a_calibration(tmp_path: Path) -> None:
     assert [row["draw"] for row in content["rows"]][:3] == [None, None, 1]
 
 
+def uncertain(tmp_path: Path, name: str, value: float, low: float, high: float) -> Path:
+    section = "cluster" if name.endswith("gbps") else "contention"
+    path = tmp_path / "c.toml"
+    path.write_text(f"[{section}]\n{name} = {value}\n[intervals]\n{name} = [{low}, {high}]\n")
+    return path
+
+
+def test_what_is_left_out_is_counted_in_rankings_and_draws(
+    files: list[Path], tight: Path, tmp_path: Path
+) -> None:
+    fitted = uncertain(tmp_path, "inter_server_gbps", 10.0, 9.9, 10.1)
+    options = ("--contention-models", "paper,max-min", "--metrics", "makespan_s")
+    draws = ("--calibration", fitted, "--draws", 2)
+    both = ("--policies", "longest-first,first-fit")
+    lines = run("compare", files[0], tight, *both, *options, *draws).stdout.splitlines()
+    at = lines.index("ratio of makespan, all pairs, under paper and max-min")
+    assert lines[at + 1].split()[:5] == ["policy", "against", "model", "left", "out"]
+    assert [lines[at + 2].split()[3], lines[at + 3].split()[1]] == ["1", "1"]
+    assert lines[at + 6] == (
+        "whether the ranking by makespan survives is undecided: "
+        "first-fit and longest-first have too few feasible pairs of runs to tell under paper and max-min"
+    )
+    left_out = "pairs of runs left out, one of the two being infeasible: first-fit and longest-first 2 of 4"
+    assert lines.count(left_out) == 2
+    lines = run("compare", tight, *both, *options, *draws).stdout.splitlines()
+    assert any(
+        line.endswith("longest-first have no feasible pair of runs under paper and max-min") for line in lines
+    )
+    at = lines.index("ratio of makespan, all pairs, over 2 draws under paper")
+    assert lines[at + 1].split()[-1] == "infeasible"
+    assert lines[at + 2].split()[-4:] == ["0", "0", "0", "2"]
+    assert lines[at + 4] == (
+        "the ranking by makespan is that of the fitted values in 0 of 2 draws; "
+        "first-fit and longest-first have no feasible pair of runs with the fitted values"
+    )
+
+
+def test_draws_that_do_not_matter_are_no_stability(tmp_path: Path) -> None:
+    fitted = uncertain(tmp_path, "degradation", 0.2, 0.1, 0.3)
+    options = ("--contention-models", "paper,max-min", "--calibration", fitted, "--draws", 2)
+    lines = run("compare", *ONE_LINK, *options).stdout.splitlines()
+    at = lines.index("ratio of makespan, all pairs, over 2 draws under max-min")
+    assert lines[at + 1] == (
+        "nothing that was drawn matters under max-min: every draw is the fitted values again"
+    )
+    assert sum("of 2 draws" in line for line in lines) == 1
+
+
+def test_equal_is_not_too_close(tmp_path: Path) -> None:
+    """At the degradation where waiting takes as long as sharing, by the paper's rule."""
+    text = Path(ONE_LINK[0]).read_text().replace("degradation = 0.2745", "degradation = 0.2125")
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(text)
+    shown = run("compare", scenario, *ONE_LINK[1:], "--contention-models", "paper,max-min").stdout
+    assert shown.splitlines()[-1] == (
+        "whether the ranking by makespan survives is undecided: "
+        "free-links and longest-first are equal under paper, but not elsewhere"
+    )
+
+
 def test_long_names_are_folded_not_squeezed(tmp_path: Path) -> None:
     fitted = tmp_path / "c.toml"
     fitted.write_text("[contention]\ndegradation = 0.22\n[intervals]\ndegradation = [0.12, 0.32]\n")

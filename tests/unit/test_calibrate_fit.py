@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from ringsched.calibrate.fit import Fit, fit_measurements
 from ringsched.calibrate.measurement import Measurement
 from ringsched.contention.iteration_time import sharing_factor
 from ringsched.errors import InputError
-from ringsched.io.calibration_file import load_calibration
+from ringsched.io.calibration_file import load_calibration, write_calibration
 from ringsched.model import Contention
 from ringsched.model.calibration import Calibration, apply_calibration
 
@@ -282,3 +283,18 @@ def test_fair_links_take_speeds_and_latency_only() -> None:
     assert apply_calibration(measured, lanes, keep_model=True).contention == Contention(
         model="reserved", lanes=2, server_latency_ms=0.5
     )
+
+
+@pytest.mark.parametrize("intervals", [None, [("degradation", (0.1, 0.3))], "degradation"])
+def test_intervals_that_are_no_table_are_refused(intervals: Any) -> None:
+    with pytest.raises(InputError, match=r"^intervals must be a table, not "):
+        Calibration(degradation=0.2, intervals=intervals)
+
+
+def test_a_list_is_a_table_of_factors_too(tmp_path: Path) -> None:
+    """It was kept as a list, and could not be written."""
+    given: Any = [1, 2.0]
+    calibration = Calibration(table=given)
+    assert calibration.table == (1.0, 2.0)
+    write_calibration(calibration, tmp_path / "c.toml", [])
+    assert load_calibration(tmp_path / "c.toml") == calibration

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from ringsched.calibrate.bed_jobs import JobRun, TestJob
 from ringsched.calibrate.blocks import typical_s, while_all_run
 from ringsched.calibrate.noise import CpuTimes, Noise, steal_between
 from ringsched.calibrate.one_by_one import simulate_exchanges
-from ringsched.calibrate.predict import Placed, fair_rates, predict
+from ringsched.calibrate.predict import MODELS, Placed, fair_rates, predict
 from ringsched.calibrate.rights import NoRights, check_rights
 from ringsched.calibrate.validation import HELD_OUT
 from ringsched.calibrate.worker import Iteration
@@ -64,6 +66,24 @@ def test_alone_all_models_agree() -> None:
         assert simulate_exchanges([job], [0.0], calibration, seconds=9) == pytest.approx([expected])
     with pytest.raises(InputError, match="inter_server_gbps is needed"):
         predict([job], Calibration(reduce_gbps=1.0))
+
+
+def test_what_cannot_be_predicted_is_told() -> None:
+    """A misspelt model was answered by the paper's rule; without a message the simulation never ended."""
+    job = Placed(placement=(0, 1), message_mb=2.0)
+    with pytest.raises(InputError, match=r"^model must be 'phases' or 'max-min' or 'paper', not 'maxmin'"):
+        predict([job], LINK, "maxmin")
+    for wrong in ({"message_mb": 0}, {"message_mb": math.inf}, {"compute_s": -0.1}, {"placement": ()}):
+        given: dict[str, Any] = {"placement": (0, 1), "message_mb": 2.0} | wrong
+        with pytest.raises(InputError, match=f"^{next(iter(wrong))} must"):
+            Placed(**given)
+    with pytest.raises(InputError, match="placement must have two workers"):
+        simulate_exchanges([Placed(placement=(0,), message_mb=2.0)], [0.0], LINK, seconds=1)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_jobs_take_no_time(model: str) -> None:
+    assert predict([], LINK, model) == []
 
 
 def test_a_job_that_computes_beside_one_that_does_not() -> None:

@@ -17,7 +17,7 @@ import ringsched
 from ringsched import Calibration, ComparisonRow, InputError, Paired, Scenario, compare
 from ringsched.analysis import runs, workers
 from ringsched.analysis.draws import drawn
-from ringsched.analysis.ranking import rankings, side
+from ringsched.analysis.ranking import doubts, rankings, side
 from ringsched.analysis.row_files import ADDED, COLUMNS
 from ringsched.analysis.stability import stabilities
 
@@ -124,6 +124,7 @@ def pair(mean: float | None, low: float | None = None, high: float | None = None
         (pair(1 - 1e-15), 0),  # rounding
         (pair(1e-17, measure="difference"), 0),
         (pair(None), None),
+        (pair(0.9, num_pairs=1, num_left_out=3), None),  # what is left of four
         (pair(0.02, 0.01, 0.03, measure="difference"), 1),
         (pair(-0.02, -0.03, -0.01, measure="difference"), -1),
     ],
@@ -171,6 +172,25 @@ def test_a_policy_that_is_never_feasible_is_undecided_and_last() -> None:
     ranking = rankings(under)[0]
     assert ranking.verdict == "undecided"
     assert ranking.orders["paper"] == ("a", "b")
+
+
+def test_a_single_pair_left_of_several_decides_nothing() -> None:
+    """b was behind in four scenarios, then ahead in the one it was feasible in: "change places"."""
+    behind = [*rows("a", [10.0, 20.0, 30.0, 40.0]), *rows("b", [11.0, 22.1, 33.2, 44.1])]
+    ahead = [*rows("a", [10.0, 20.0, 30.0, 40.0]), *rows("b", [9.9, None, None, None])]
+    under = rankings({"paper": behind, "max-min": ahead})[0].pairs[0]
+    assert (under.under["max-min"].num_left_out, under.verdict) == (3, "undecided")
+    assert doubts(under.under) == {"max-min": "left alone"}
+    assert rankings({"paper": ahead, "max-min": ahead})[0].verdict == "undecided"
+    single = [*rows("a", [10.0]), *rows("b", [9.9])]  # nothing left out, but no interval beside one
+    assert rankings({"paper": behind, "max-min": single})[0].verdict == "undecided"
+    assert rankings({"paper": single, "max-min": single})[0].verdict == "survives"
+
+
+def test_every_doubt_is_told_apart() -> None:
+    equal, close = pair(1.0), pair(1.0, 0.9, 1.1)
+    assert doubts({"paper": pair(0.9), "max-min": equal}) == {"max-min": "equal"}
+    assert doubts({"paper": close, "max-min": pair(None)}) == {"paper": "close", "max-min": "infeasible"}
 
 
 @pytest.mark.parametrize(
@@ -356,8 +376,24 @@ def test_infeasible_draws_are_not_the_same() -> None:
     stability = stabilities(fitted, draws)[0]
     (found,) = stability.pairs
     assert (found.num_better, found.num_equal, found.num_worse, found.num_same) == (1, 0, 1, 1)
+    assert (found.num_infeasible, found.num_pairs, found.num_left_out) == (1, 2, 1)
     assert stability.num_same == 1
     assert stabilities(fitted, []) == ()
+
+
+def test_what_is_never_feasible_is_never_in_the_same_place() -> None:
+    """It was "in 5 of 5 draws" of which none was better, equal or worse."""
+    never = [*rows("a", [10.0]), *rows("b", [None])]
+    stability = stabilities(never, [never] * 5)[0]
+    (found,) = stability.pairs
+    assert (stability.num_same, found.num_same, found.num_infeasible) == (0, 0, 5)
+
+
+def test_draws_that_reach_no_scenario_are_no_stability() -> None:
+    measured = Calibration(degradation=0.2, intervals={"degradation": (0.1, 0.3)})
+    result = compare([ONE_LINK], POLICIES, contention_models=MODELS, calibration=measured, draws=2)
+    reached = [{stability.reached for stability in model.stability} for model in result.models]
+    assert reached == [{True}, {False}]
 
 
 def test_rounding_is_no_other_ranking() -> None:
@@ -437,6 +473,7 @@ def test_files_from_before_are_taken_up_again(output: Path, calls: list[runs.Tas
     result = compare([ONE_LINK], [*POLICIES, "first-fit"], output=output, workers=1)
     assert [task.row.policy for task in calls] == ["first-fit"]
     assert result.num_resumed == 2
+    assert {row.contention for row in result.rows} == {"paper"}
     again = compare([one_link(0.5)], POLICIES, output=output, workers=1)
     assert again.num_resumed == 2
 

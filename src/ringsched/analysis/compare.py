@@ -154,9 +154,10 @@ def _latest(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
 
 def _taken_over(tasks: Sequence[Task], found: Sequence[ComparisonRow]) -> dict[Key, ComparisonRow]:
     """Return the rows that need not be computed again, under the names the scenarios have now."""
+    # Files from before there were several models do not name theirs; the digest is that of the same one.
     by_key = {row.key: row for row in found}
     return {
-        task.key: replace(by_key[task.key], scenario=task.row.scenario)
+        task.key: replace(by_key[task.key], scenario=task.row.scenario, contention=task.row.contention)
         for task in tasks
         if task.key in by_key and isinstance(task.policy, str)
     }

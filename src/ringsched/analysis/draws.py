@@ -18,7 +18,9 @@ def drawn(calibration: Calibration, seed: int, draw: int) -> Calibration:
     """Return the calibration with every field that has an interval drawn from it, independently.
 
     A field is above its value as often as below, and beyond either end in one draw of forty: normal, with
-    a spread of its own on either side. What no scenario could have is drawn again. A table moves as a whole.
+    a spread of its own on either side. What no scenario could have is drawn again, so where an interval
+    ends near 0, or that of a share near 1, there is less beyond that end and more elsewhere. A table
+    moves as a whole.
 
     Examples
     --------

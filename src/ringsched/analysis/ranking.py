@@ -16,6 +16,9 @@ SAME = 1e-9  # of ratios, and of differences of shares
 
 SURVIVES, CHANGES, UNDECIDED = "survives", "changes", "undecided"
 
+# Why a pair is undecided under a model.
+INFEASIBLE, LEFT_ALONE, CLOSE, EQUAL = "infeasible", "left alone", "close", "equal"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedPair:
@@ -77,17 +80,38 @@ def sign(value: float, middle: float) -> int:
 def side(pair: Paired) -> int | None:
     """Return on which side of equal a pair is, all of its interval; None where that is not shown.
 
-    A single run has no interval. It is what it is, of this scenario and seed alone.
+    A single run has no interval. It is what it is, of this scenario and seed alone; but one that is left
+    of several, since the others are infeasible, does not speak for them.
     """
-    if pair.mean is None:
+    if pair.mean is None or (pair.low is None and pair.num_left_out):
         return None
     ends = [pair.mean if end is None else end for end in (pair.low, pair.high)]
     low, high = (sign(end, neutral(pair)) for end in ends)
     return low if low == high else None
 
 
+def doubts(under: Mapping[str, Paired]) -> dict[str, str]:
+    """Return why a pair that is undecided is so, by model; those that show a side are not named."""
+    found = {model: _doubt(under[model], shown) for model, shown in _sides(under).items()}
+    return {model: doubt for model, doubt in found.items() if doubt is not None}
+
+
+def _doubt(pair: Paired, shown: int | None) -> str | None:
+    if pair.mean is None:
+        return INFEASIBLE
+    if shown is None:
+        return LEFT_ALONE if pair.low is None else CLOSE
+    return EQUAL if shown == 0 else None
+
+
+def _sides(under: Mapping[str, Paired]) -> dict[str, int | None]:
+    """Return the sides by model; what has no interval shows nothing beside models that have one."""
+    any_interval = any(pair.low is not None for pair in under.values())
+    return {model: None if any_interval and pair.low is None else side(pair) for model, pair in under.items()}
+
+
 def _pair(policy: str, against: str, under: Mapping[str, Paired]) -> RankedPair:
-    sides = {side(pair) for pair in under.values()}
+    sides = set(_sides(under).values())
     verdict = UNDECIDED
     if {-1, 1} <= sides:
         verdict = CHANGES

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from ringsched.calibrate.predict import Placed, fair_rates, free_gbps, rest_s
+from ringsched.errors import InputError
 from ringsched.model.calibration import Calibration
 
 SETTLING = 0.25  # of the time, which is not counted
@@ -29,6 +30,8 @@ def simulate_exchanges(
     >>> [round(each, 3) for each in simulate_exchanges(pair, [0.0, 0.0], measured, seconds=10)]
     [0.3, 0.3]
     """
+    if any(len(job.placement) < 2 for job in jobs):
+        raise InputError("must have two workers or more: one alone exchanges nothing", field="placement")
     link_gbps = calibration.inter_server_gbps or math.inf
     crossed = {at: job.servers if len(job.servers) > 1 else frozenset() for at, job in enumerate(jobs)}
     links = {server: link_gbps for servers in crossed.values() for server in servers}

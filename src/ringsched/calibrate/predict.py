@@ -15,6 +15,7 @@ from ringsched.contention.phases import Ring, phase_shares
 from ringsched.errors import InputError
 from ringsched.model import Contention
 from ringsched.model.calibration import Calibration
+from ringsched.model.checks import choice, integer, number, sequence, settle
 from ringsched.model.contention import MAX_MIN, PHASES
 
 MODELS = (PHASES, MAX_MIN, "paper")
@@ -27,6 +28,17 @@ class Placed:
     placement: tuple[int, ...]
     message_mb: float
     compute_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        servers = sequence(self.placement, "placement", "servers")
+        if not servers:
+            raise InputError("must name the server of at least one worker", field="placement")
+        settle(
+            self,
+            placement=tuple(integer(server, "placement", minimum=0) for server in servers),
+            message_mb=number(self.message_mb, "message_mb", above=0),
+            compute_s=number(self.compute_s, "compute_s", minimum=0),
+        )
 
     @property
     def servers(self) -> frozenset[int]:
@@ -55,11 +67,10 @@ def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = PHASE
     >>> [round(predict(pair, measured, model)[0], 3) for model in MODELS]
     [0.243, 0.2, 0.3]
     """
+    by_model = BY_MODEL[choice(model, "model", MODELS)]
     if calibration.inter_server_gbps is None:
         raise InputError("is needed to predict anything", field="inter_server_gbps")
-    if model in FAIR:
-        return FAIR[model](jobs, calibration, calibration.inter_server_gbps)
-    return _paper(jobs, calibration, calibration.inter_server_gbps)
+    return by_model(jobs, calibration, calibration.inter_server_gbps) if jobs else []
 
 
 def rest_s(job: Placed, calibration: Calibration) -> float:
@@ -118,7 +129,7 @@ def _phases(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float) 
     ]
 
 
-FAIR = {MAX_MIN: _max_min, PHASES: _phases}
+BY_MODEL = {PHASES: _phases, MAX_MIN: _max_min, "paper": _paper}
 
 
 def fair_rates(

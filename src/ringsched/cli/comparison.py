@@ -9,7 +9,8 @@ from ringsched.analysis.as_json import comparison_data
 from ringsched.analysis.comparison import Comparison, UnderModel
 from ringsched.analysis.ranking import RANKED
 from ringsched.analysis.summary import SHARES, Paired, PolicySummary, labels_of
-from ringsched.cli.ranking_tables import IN_WORDS, estimate, ranking_parts, shown_interval, stability_parts
+from ringsched.cli.ranking_tables import IN_WORDS, estimate, ranking_parts, shown_interval
+from ringsched.cli.stability_tables import stability_parts
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,14 +1,24 @@
-"""Whether a ranking of policies holds, for people: over models of contention, and over draws."""
+"""Whether a ranking of policies holds over models of contention, for people."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ringsched.analysis.ranking import CHANGES, SURVIVES, UNDECIDED, RankedPair, Ranking
-from ringsched.analysis.stability import DrawnPair, Stability
+from ringsched.analysis.ranking import (
+    CHANGES,
+    CLOSE,
+    EQUAL,
+    INFEASIBLE,
+    LEFT_ALONE,
+    SURVIVES,
+    UNDECIDED,
+    RankedPair,
+    Ranking,
+    doubts,
+)
 from ringsched.analysis.summary import SHARES, Paired
-from ringsched.words.figures import counted, listed
+from ringsched.words.figures import listed
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
@@ -24,6 +34,12 @@ IN_WORDS = {
     "planning_s": "planning time",
 }
 OF_A_PAIR = {SURVIVES: "survives", CHANGES: "change places", UNDECIDED: "undecided"}
+OF_A_DOUBT = {  # the plainest first
+    INFEASIBLE: "have no feasible pair of runs",
+    LEFT_ALONE: "have too few feasible pairs of runs to tell",
+    CLOSE: "are too close to tell",
+    EQUAL: "are equal",
+}
 
 
 def ranking_parts(ranking: Ranking) -> list[str | Table]:
@@ -31,37 +47,22 @@ def ranking_parts(ranking: Ranking) -> list[str | Table]:
     from ringsched.cli.columns import figures_table
 
     models = list(ranking.orders)
-    title = f"{_measured(ranking.metric)}, all pairs, under {listed(models)}"
+    title = f"{measured(ranking.metric)}, all pairs, under {listed(models)}"
     measure = "difference" if ranking.metric in SHARES else "ratio"
-    table = figures_table("policy", "against", "model", measure, "95 % interval", last="ranking")
-    _fold(table.columns[1])
+    counts = ["left out"] if any(_left_out(pair) for pair in ranking.pairs) else []
+    figures = ("model", *counts, measure, "95 % interval")
+    table = figures_table("policy", "against", *figures, last="ranking")
+    name_column(table.columns[1])
     table.columns[2].justify = "left"
     for pair in ranking.pairs:
         for at, (model, found) in enumerate(pair.under.items()):
             names = ["", ""] if at else [pair.policy, pair.against]
             verdict = "" if at else OF_A_PAIR[pair.verdict]
-            figures = [estimate(found.measure, found.mean), shown_interval(found)]
-            table.add_row(*names, model, *figures, verdict)
+            num_left_out = [str(found.num_left_out)] if counts else []
+            shown = [*num_left_out, estimate(found.measure, found.mean), shown_interval(found)]
+            table.add_row(*names, model, *shown, verdict)
     orders = [f"{model}: {', '.join(order)}" for model, order in ranking.orders.items()]
     return ["", title, table, *orders, _sentence(ranking)]
-
-
-def stability_parts(stability: Stability, model: str | None) -> list[str | Table]:
-    """Return a table of all pairs over the draws, and a sentence on how often the ranking is the same."""
-    from ringsched.cli.columns import figures_table
-
-    under = "" if model is None else f" under {model}"
-    title = f"{_measured(stability.metric)}, all pairs, over {counted(stability.num_draws, 'draw')}{under}"
-    spread = ("fitted", "smallest", "median", "largest")
-    table = figures_table("policy", "against", *spread, "better", "equal", "worse")
-    _fold(table.columns[1])
-    for pair in stability.pairs:
-        values = (pair.fitted, pair.smallest, pair.median, pair.largest)
-        counts = map(str, (pair.num_better, pair.num_equal, pair.num_worse))
-        table.add_row(pair.policy, pair.against, *(estimate(pair.measure, each) for each in values), *counts)
-    how_often = f"{stability.num_same} of {counted(stability.num_draws, 'draw')}"
-    sentence = f"the ranking by {IN_WORDS[stability.metric]} is that of the fitted values in {how_often}"
-    return ["", title, table, f"{sentence}{_not_the_same(stability.pairs, stability.num_draws)}"]
 
 
 def estimate(measure: str, value: float | None) -> str:
@@ -78,12 +79,13 @@ def shown_interval(pairs: Paired) -> str:
     return f"{estimate(pairs.measure, pairs.low)} to {estimate(pairs.measure, pairs.high)}"
 
 
-def _fold(column: Column) -> None:
+def name_column(column: Column) -> None:
     """Make it a column of names, like the first."""
     column.justify, column.no_wrap, column.overflow = "left", False, "fold"
 
 
-def _measured(metric: str) -> str:
+def measured(metric: str) -> str:
+    """Return what a table of pairs has."""
     if metric in SHARES:
         return f"difference in {IN_WORDS[metric]}, percentage points"
     return f"ratio of {IN_WORDS[metric]}"
@@ -97,18 +99,30 @@ def _sentence(ranking: Ranking) -> str:
         return f"{by} survives: no pair changes places{alone}"
     if ranking.verdict == CHANGES:
         return f"{by} does not survive: {_pairs(ranking.pairs, CHANGES)} change places{alone}"
-    return f"whether {by} survives is undecided: {_pairs(ranking.pairs, UNDECIDED)} are too close to tell"
+    return f"whether {by} survives is undecided: {_doubtful(ranking.pairs)}"
+
+
+def _left_out(pair: RankedPair) -> int:
+    return sum(found.num_left_out for found in pair.under.values())
+
+
+def _doubtful(pairs: Sequence[RankedPair]) -> str:
+    """Return the undecided pairs, those of the same reason together."""
+    by_reason: dict[str, list[str]] = {}
+    for pair in pairs:
+        if pair.verdict == UNDECIDED:
+            by_reason.setdefault(_reason(pair), []).append(f"{pair.policy} and {pair.against}")
+    return "; ".join(f"{', '.join(names)} {reason}" for reason, names in by_reason.items())
+
+
+def _reason(pair: RankedPair) -> str:
+    """Return why it is undecided: the plainest of its doubts, and where."""
+    found = doubts(pair.under)
+    doubt = next(each for each in OF_A_DOUBT if each in found.values())
+    where = [model for model, each in found.items() if each == doubt]
+    return f"{OF_A_DOUBT[doubt]} under {listed(where)}{', but not elsewhere' if doubt == EQUAL else ''}"
 
 
 def _pairs(pairs: Sequence[RankedPair], verdict: str) -> str:
     named = [f"{pair.policy} and {pair.against}" for pair in pairs if pair.verdict == verdict]
     return "; ".join(named)
-
-
-def _not_the_same(pairs: Sequence[DrawnPair], num_draws: int) -> str:
-    others = [
-        f"{pair.policy} and {pair.against} are otherwise in {num_draws - pair.num_same}"
-        for pair in pairs
-        if pair.num_same < num_draws
-    ]
-    return f"; {'; '.join(others)}" if others else ""

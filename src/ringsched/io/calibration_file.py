@@ -26,8 +26,6 @@ def load_calibration(path: str | os.PathLike[str]) -> Calibration:
             given |= _section(content, section, known)
         intervals = _section(content, "intervals", (*UNCERTAIN, "table"))
         of_table = intervals.pop("table", None)
-        if isinstance(given.get("table"), list):
-            given["table"] = tuple(given["table"])
         return Calibration(**given, intervals=intervals, table_intervals=of_table)
     except InputError as error:
         raise error.located(file=str(path)) from None

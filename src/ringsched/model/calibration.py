@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringsched.errors import InputError
-from ringsched.model.checks import Replaceable, choice, number, sequence, settle
+from ringsched.model.checks import Replaceable, choice, number, sequence, settle, shown
 from ringsched.model.contention import Contention
 from ringsched.model.scenario import Scenario
 
@@ -47,7 +47,11 @@ class Calibration(Replaceable):
                 settle(self, **{name: number(getattr(self, name), name, above=0)})
         if not self.contention_fields() and not any(getattr(self, name) for name in SPEEDS):
             raise InputError("holds nothing that was fitted")
-        Contention(**self.contention_fields())
+        given = self.contention_fields()
+        contention = Contention(**given)
+        if not isinstance(self.intervals, Mapping):
+            raise InputError(f"must be a table, not {shown(self.intervals)}", field="intervals")
+        settle(self, **{name: getattr(contention, name) for name in given})
         settle(
             self,
             intervals={name: self._checked(name, ends) for name, ends in self.intervals.items()},

@@ -9,8 +9,9 @@ from typing import Any
 import ringsched
 from benchmarks.measure import best_of
 from ringsched.calibrate.one_by_one import simulate_exchanges
-from ringsched.calibrate.predict import FAIR, MODELS, Placed, predict
+from ringsched.calibrate.predict import MODELS, Placed, predict
 from ringsched.model.calibration import Calibration
+from ringsched.model.contention import FAIR_MODELS
 
 LINKS = Calibration(inter_server_gbps=1.0)
 KINDS = {
@@ -44,7 +45,7 @@ def _costs() -> dict[str, float]:
             ringsched.plan(changed, "search", iterations=1000, threads=1)
 
         seconds[model] = best_of(plan, repeats=3)
-    return {f"a search, {model} over paper": seconds[model] / seconds["paper"] for model in FAIR}
+    return {f"a search, {model} over paper": seconds[model] / seconds["paper"] for model in FAIR_MODELS}
 
 
 def errors(duty_cycles: tuple[float, ...], *, networks: int, draws: int, seed: int) -> dict[str, list[float]]:

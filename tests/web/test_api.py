@@ -13,6 +13,8 @@ from tests.cli.helpers import run
 import ringsched
 from ringsched.io.plan_file import plan_from_dict
 from ringsched.reporting.data import report_data
+from ringsched.web.bodies import PlanBody
+from ringsched.web.inputs import search_limit_s
 
 pytestmark = pytest.mark.compiled
 
@@ -308,3 +310,39 @@ def test_a_search_that_is_wrong_is_not_started(
     answer = client.post("/searches", json={"scenario": scenario, "policy": "search"} | options)
     assert answer.status_code == 422
     assert answer.json()["error"]["message"].startswith(said)
+
+
+@pytest.mark.parametrize("stated", ["abc", "inf", -1e999])
+def test_a_bound_that_states_nonsense_is_named_and_no_more(
+    client: httpx.Client, small: Any, stated: Any
+) -> None:
+    plan = client.post("/plan", json={"scenario": small, "policy": "first-fit"}).json()["plan"]
+    plan["bounds"][0]["terms"] = dict.fromkeys(plan["bounds"][0]["terms"], str(stated))
+    answer = client.post("/pictures", json={"scenario": small, "plans": {"a": plan}})
+    assert answer.status_code in (200, 422)
+
+
+def test_instants_too_far_apart_are_refused(client: httpx.Client, small: Any) -> None:
+    plan = client.post("/plan", json={"scenario": small, "policy": "first-fit"}).json()["plan"]
+    plan["jobs"][0] |= {"start_s": -1.7e308, "finish_s": 1.7e308}
+    answer = client.post("/pictures", json={"scenario": small, "plans": {"a": plan}})
+    assert answer.status_code == 422
+    assert "too far apart" in answer.json()["error"]["message"]
+
+
+def test_links_next_to_nothing_are_no_error_of_ours(client: httpx.Client, small: Any) -> None:
+    slow = small | {
+        "contention": {"model": "max-min"},
+        "cluster": small["cluster"] | {"inter_server_gbps": 5e-324},
+    }
+    assert client.post("/plan", json={"scenario": slow, "policy": "first-fit"}).status_code in (200, 409, 422)
+
+
+def test_a_search_ends_before_its_request_does() -> None:
+    for asked_s, iterations, most_s, expected_s in (
+        (None, None, 60, 10),
+        (8, None, 8, 5.4),
+        (None, 100, 8, 5.4),
+    ):
+        body = PlanBody(scenario={}, policy="search", time_limit_s=asked_s, iterations=iterations)
+        assert search_limit_s(body, most_s) == pytest.approx(expected_s)

@@ -55,7 +55,10 @@ class Extremes:
             return self._tau(work, self._intra_gbps, num_servers)
         if self._by_averages:  # nobody has less than an equal part of a link, or all it asks for
             alone = self._tau(work, min(self._intra_gbps, self._slowest_alone_gbps), num_servers)
-            return max(alone, work.exchange_gbit / self._slowest_gbps)
+            if work.exchange_gbit == 0:
+                return alone
+            # A speed so small that it rounded to nothing takes for ever.
+            return max(alone, work.exchange_gbit / self._slowest_gbps if self._slowest_gbps > 0 else math.inf)
         return self._tau(work, min(self._intra_gbps, self._slowest_gbps), num_servers)
 
     def _tau(self, work: Work, bandwidth_gbps: float, num_servers: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from ringsched.errors import InputError
 from ringsched.model import Plan, Scenario
 
 DIGITS = 6  # of the whole width; no screen shows more
@@ -29,6 +30,8 @@ class Times:
         first, last = min(known, default=0.0), max(known, default=0.0)
         self.origin_s = first if first > (last - first) else min(first, 0.0)
         self.span_s = last - self.origin_s
+        if not math.isfinite(self.span_s):
+            raise InputError("states instants too far apart to be drawn", place="plan")
         self._digits = DIGITS - math.ceil(math.log10(self.span_s)) if self.span_s > 0 else 0
 
     def shown(self, instant_s: float) -> float:

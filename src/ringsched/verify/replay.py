@@ -11,7 +11,6 @@ from ringsched.model import Job
 from ringsched.verify.clock import Clock
 from ringsched.verify.fair_shares import connected, fair_rates
 from ringsched.verify.iteration_time import Network, Shape
-from ringsched.verify.phases import phased_taus
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +106,8 @@ class Replay:
         return taus | {at: sent[at] / rate for at, rate in rates.items() if rate < wishes[at]}
 
     def _phased_taus(self, rings: Sequence[int]) -> dict[int, float]:
+        from ringsched.verify.phases import phased_taus  # with numpy, which most do not need
+
         network, runs = self._network, self._runs
 
         def tau_at(at: int, gbps: float) -> float:

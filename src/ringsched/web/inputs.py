@@ -12,6 +12,8 @@ from ringsched.model.checks import text
 from ringsched.web import bodies
 from ringsched.web.limits import Limits, check_count, check_scenario_size
 
+SEARCH_S = 10.0  # as `plan` has it
+
 
 def scenario_of(content: dict[str, Any], limits: Limits, place: str = "scenario") -> Scenario:
     """Return a scenario that is not too large and names no file."""
@@ -41,6 +43,17 @@ def plan_options(body: bodies.PlanBody, most_s: float) -> dict[str, Any]:
     if body.policy == "search":
         options["threads"] = 1  # the other cores have requests of their own
     return options
+
+
+def search_limit_s(body: bodies.PlanBody, most_s: float) -> float:
+    """Return when a search has to end by itself, so that its plan comes before the time of a request is over.
+
+    Bounds and simple policies, which come first, and pictures, which come last, take time of their own.
+    """
+    asked_s = body.time_limit_s
+    if asked_s is None:
+        asked_s = SEARCH_S if body.iterations is None else most_s
+    return min(asked_s, max(0.1, 0.8 * most_s - 1))
 
 
 def allowed_s(time_limit_s: float | None, most_s: float) -> float | None:

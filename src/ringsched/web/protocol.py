@@ -11,6 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ringsched.web.errors import error_content
 
 HEAD_S = 20.0  # until the head of a request has come
+READING_S = 30.0  # until a client has taken what was sent
 MOST_CONNECTIONS = 256
 MOST_DISCARDED = 512 * 2**20  # of a body that was refused; who goes on after that is cut off
 
@@ -21,6 +22,7 @@ class PatientProtocol(H11Protocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._head_timer: asyncio.TimerHandle | None = None
+        self._reading_timer: asyncio.TimerHandle | None = None
         self._discarded = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -33,7 +35,18 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client."""
         self._got_head()
+        self._has_read()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait for a client to read, but not for ever: it holds a place that others want."""
+        super().pause_writing()
+        self._reading_timer = self.loop.call_later(READING_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on: it has read."""
+        self._has_read()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Take what comes."""
@@ -66,6 +79,11 @@ class PatientProtocol(H11Protocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+    def _has_read(self) -> None:
+        if self._reading_timer is not None:
+            self._reading_timer.cancel()
+            self._reading_timer = None
 
     def _too_slow(self) -> None:
         self._head_timer = None

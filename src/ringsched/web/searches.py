@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import sys
 import time
 from collections.abc import AsyncIterator
 
@@ -20,6 +21,7 @@ RUNNING, DONE, STOPPED, FAILED = "running", "done", "stopped", "failed"
 GRACE_S = 5.0  # a search that was asked to stop, or is at its limit, has so long to come with its plan
 HEARTBEAT_S = 15.0  # so that a listener who is gone is noticed
 MOST_EVENTS_S = 0.1  # between events of one listener
+MOST_HELD_BYTES = 256 * 2**20  # of plans and pictures, all searches together
 
 
 class Search:
@@ -50,6 +52,11 @@ class Search:
         if error is not None:
             self._parts["error"] = json.dumps(json.loads(error)["error"])
         self._tell_all()
+
+    @property
+    def size_bytes(self) -> int:
+        """What is held of it."""
+        return sum(sys.getsizeof(part) for part in self._parts.values())
 
     def content(self, *, pictures: bool = False) -> bytes:
         """Return state, progress, the best plan so far, and the error if there is one."""
@@ -177,6 +184,15 @@ class Searches:
         too_many = len(self._by_id) - self._limits.kept_searches
         for at, search in enumerate(sorted(ended, key=lambda search: search.ended_s or 0.0)):
             if at <= too_many or time.monotonic() - (search.ended_s or 0.0) > self._limits.kept_s:
+                del self._by_id[search.id]
+        self._forget_the_largest()
+
+    def _forget_the_largest(self) -> None:
+        """Forget the oldest that ended until what is held of all is no more than it may be."""
+        held = sum(search.size_bytes for search in self._by_id.values())
+        for search in list(self._by_id.values()):
+            if held > MOST_HELD_BYTES and search.ended_s is not None:
+                held -= search.size_bytes
                 del self._by_id[search.id]
 
 

@@ -15,7 +15,14 @@ from ringsched.policies.registry import policy_named
 from ringsched.web import bodies
 from ringsched.web.changes import changes_of
 from ringsched.web.errors import refusal
-from ringsched.web.inputs import allowed_s, labelled_plans, plan_in, plan_options, scenario_of
+from ringsched.web.inputs import (
+    allowed_s,
+    labelled_plans,
+    plan_in,
+    plan_options,
+    scenario_of,
+    search_limit_s,
+)
 from ringsched.web.limits import Limits, check_count
 from ringsched.web.replies import HTML, Reply, json_reply, pictures_json, plan_reply
 
@@ -46,6 +53,8 @@ def plan(raw: bytes, limits: Limits) -> Reply:
     body = bodies.parsed(bodies.PlanBody, raw)
     scenario = scenario_of(body.scenario, limits)
     options = plan_options(body, limits.work_s)
+    if body.policy == "search":
+        options["time_limit_s"] = search_limit_s(body, limits.work_s)
     started = time.perf_counter()
     result = api.plan(scenario, body.policy, **options)
     return plan_reply(scenario, result, time.perf_counter() - started, pictures=bool(body.pictures))

@@ -12,7 +12,7 @@ def reason(bound: Bound) -> str:
     """Return the name of a bound and what its terms say; the name alone if we do not know them."""
     try:
         return f"{bound.name}: {REASONS[bound.name](bound)}"
-    except KeyError:
+    except (KeyError, ValueError, TypeError, OverflowError):  # a plan file may state anything
         return bound.name
 
 

@@ -47,6 +47,7 @@ class Lab {
 
   /** Take a new part of the state; `what` says what it is about, so that turning one knob is one step back. */
   change(part, what) {
+    this.travels += 1; // an address that is still on its way comes too late
     this.state = { ...this.state, ...part };
     this.address.write(this.state, what);
     this.showChoices();

@@ -26,6 +26,7 @@ export function inWords(plans) {
 function oneInWords(plan) {
   const [end, mean] = [spoken(plan.makespan_s), spoken(plan.mean_completion_s)];
   const done = plan.jobs.length === 1 ? `The only job is done after ${end}.` : `All ${plan.jobs.length} jobs are done after ${end}, a job on average after ${mean}.`;
+  if (plan.params?.proof) return `${done} Policy ${plan.policy} proved it ${plan.params.proof}.`;
   if (plan.gap <= 1 + 1e-9) return `${done} ${noPlan(plan, "sooner", "below that")}: it is the best possible.`;
   return `${done} ${boundInWords(plan)}: this one is at most ${plan.gap >= 2 ? `${plan.gap.toFixed(1)} times` : `${percent(plan.gap - 1)} above`} the best possible.`;
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,14 +66,14 @@ def enter(server: int) -> None:
         os.close(handle)
 
 
-def in_namespace(server: int, work: object) -> None:
+def in_namespace(server: int, work: Callable[[], None]) -> None:
     """Call `work` in a child process within the network of a server."""
     child = os.fork()
     if child == 0:
         status = 1
         with suppress(Exception):
             enter(server)
-            work()  # type: ignore[operator]
+            work()
             status = 0
         os._exit(status)
     if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:

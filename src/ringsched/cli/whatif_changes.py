@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ringsched.analysis.whatif.changes import (
+    CONTENTION_KEYS,
     AddServers,
     Change,
     LinkFactor,
@@ -17,8 +18,6 @@ from ringsched.analysis.whatif.changes import (
 )
 from ringsched.errors import InputError, UnknownName
 from ringsched.io.jobs import field_from_text
-
-CONTENTION_KEYS = ("model", "share", "degradation", "server_latency_ms", "lanes")
 
 
 def changes_of(

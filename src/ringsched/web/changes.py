@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ringsched.analysis.whatif.changes import (
+    CONTENTION_KEYS,
     AddServers,
     Change,
     LinkFactor,
@@ -19,8 +20,6 @@ from ringsched.io.decode import check_keys, table
 from ringsched.model import Scenario
 from ringsched.model.checks import text
 from ringsched.web.limits import Limits, check_count
-
-CONTENTION_KEYS = ("model", "share", "degradation", "server_latency_ms", "lanes")
 
 
 def changes_of(given: Sequence[dict[str, Any]], scenario: Scenario, limits: Limits) -> list[Change]:

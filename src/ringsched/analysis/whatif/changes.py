@@ -11,6 +11,9 @@ from ringsched.errors import InputError, UnknownName
 from ringsched.model import Cluster, Scenario, Server
 from ringsched.model.checks import MAX_GPUS, integer, number
 
+# What can be asked for by name; a table of factors is no single number.
+CONTENTION_KEYS = ("model", "share", "degradation", "server_latency_ms", "lanes")
+
 
 class Change(Protocol):
     """One thing that could be otherwise."""

@@ -309,6 +309,7 @@ def test_the_address_is_all_there_is(visiting: Visitor, browser: Any, tmp_path: 
     choose(page, "policy", "list-scheduling")
     knob(page, "links, Gbit/s").fill("40")
     page.get_by_role("button", name="Remove lstm").click()
+    page.get_by_role("button", name="Edit lstm").wait_for(state="detached")
     drawn(page)
     page.get_by_role("button", name="bandwidth in use").click()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -334,6 +335,17 @@ def test_the_address_is_all_there_is(visiting: Visitor, browser: Any, tmp_path: 
     page.get_by_role("button", name="Edit lstm").wait_for(state="detached")
     drawn(page)
     assert words(page) == said
+
+
+def test_a_plan_that_comes_while_a_button_is_pressed_does_not_take_the_button_away(visiting: Visitor) -> None:
+    page = visiting().page
+    page.get_by_role("button", name="Remove lstm").hover()
+    page.mouse.down()
+    choosing = "box => { box.value = 'list-scheduling'; box.dispatchEvent(new Event('change')); }"
+    knob(page, "policy").evaluate(choosing)  # by hand it would be scrolled to
+    drawn(page)
+    page.mouse.up()
+    page.get_by_role("button", name="Edit lstm").wait_for(state="detached")
 
 
 def fragment_of(state: object) -> str:

@@ -8,17 +8,31 @@ const FIRST = 100; // rows; the rest on demand
 
 /** Return a function that fills an element with the table; `edit` and `remove` get the number of a job. */
 export function jobsTable(body, { edit, remove }) {
-  let most = FIRST;
+  let [most, showAgain] = [FIRST, () => {}];
+  const [heads, rows] = [html("tr"), html("tbody")];
+  const table = html("div", { class: "scrolls" }, html("table", { class: "jobs" }, html("thead", {}, heads), rows));
+  const none = html("p", { class: "note" });
+  const all = button("", () => {
+    most = Infinity;
+    showAgain();
+  });
+  const more = html("p", {}, all);
+  body.append(table, none, more);
   const show = (scenario, pictures, find) => {
     const wanted = find.trim().toLowerCase();
     const found = [...scenario.jobs.keys()].filter((at) => scenario.jobs[at].name.toLowerCase().includes(wanted));
+    const times = timesOf(pictures, scenario);
     const focused = focusedIn(body);
-    if (found.length) body.replaceChildren(table(scenario.jobs, found.slice(0, most), timesOf(pictures, scenario), edit, remove));
-    else body.replaceChildren(html("p", { class: "note" }, scenario.jobs.length ? "No job has such a name." : "There is no job yet."));
-    if (found.length > most) body.append(html("p", {}, button(`Show all ${found.length} jobs`, () => {
-      most = Infinity;
-      show(scenario, pictures, find);
-    })));
+    heads.replaceChildren(...headsOf(times));
+    found.slice(0, most).forEach((at, place) => {
+      const kept = keptRow(rows, place, at, scenario.jobs[at], { edit, remove });
+      fill(kept, scenario.jobs[at], times.map((each) => each[at]));
+    });
+    while (rows.children.length > Math.min(found.length, most)) rows.lastChild.remove();
+    [table.hidden, none.hidden, more.hidden] = [!found.length, found.length > 0, found.length <= most];
+    none.textContent = scenario.jobs.length ? "No job has such a name." : "There is no job yet.";
+    all.textContent = `Show all ${found.length} jobs`;
+    showAgain = () => show(scenario, pictures, find);
     if (focused) focusAgain(body, focused);
   };
   return show;
@@ -36,26 +50,34 @@ export function focusAgain(body, { does, at }) {
   (buttons.find((each) => Number(each.dataset.at) === at) ?? buttons.at(-1))?.focus();
 }
 
-function table(jobs, shown, times, edit, remove) {
+function headsOf(times) {
   const runs = times.map((each) => (times.length > 1 ? `${shortened(each.label, 18)}: runs` : "runs"));
-  const heads = ["job", "GPUs", "iterations", "gradients", "submitted", ...runs, ""].map((name) => html("th", { scope: "col" }, name));
-  const rows = shown.map((at) => row(jobs[at], at, times.map((each) => each[at]), edit, remove));
-  const made = html("table", { class: "jobs" }, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows));
-  return html("div", { class: "scrolls" }, made);
+  return ["job", "GPUs", "iterations", "gradients", "submitted", ...runs, ""].map((name) => html("th", { scope: "col" }, name));
 }
 
-function row(job, at, times, edit, remove) {
+/** Return the row at a place: the one that is there if it is this job's, so that a plan that comes while a button is being pressed does not take it away. */
+function keptRow(rows, place, at, job, { edit, remove }) {
+  const there = rows.children[place];
   const name = shortened(job.name, 40);
-  return html(
-    "tr", {},
-    html("th", { scope: "row", title: shortened(job.name, 300) }, html("bdi", {}, name)),
+  const key = `${at} ${name}`;
+  if (there?.dataset.key === key) return there;
+  const made = html("tr", { "data-key": key }, html(
+    "td", {},
+    button("Edit", () => edit(at), { "aria-label": `Edit ${name}`, "data-does": "edit", "data-at": at }), " ",
+    button("Remove", () => remove(at), { "aria-label": `Remove ${name}`, "data-does": "remove", "data-at": at }),
+  ));
+  if (there) there.replaceWith(made);
+  else rows.append(made);
+  return made;
+}
+
+/** Write what there is to say of a job before the buttons of its row. */
+function fill(row, job, times) {
+  while (row.children.length > 1) row.firstChild.remove();
+  row.prepend(
+    html("th", { scope: "row", title: shortened(job.name, 300) }, html("bdi", {}, shortened(job.name, 40))),
     ...[job.gpus, job.iterations, `${figure(job.gradient_mb)} MB`, `${figure(job.submit_s)} s`].map((value) => html("td", {}, String(value))),
     ...times.map((time) => html("td", {}, time ?? "–")),
-    html(
-      "td", {},
-      button("Edit", () => edit(at), { "aria-label": `Edit ${name}`, "data-does": "edit", "data-at": at }), " ",
-      button("Remove", () => remove(at), { "aria-label": `Remove ${name}`, "data-does": "remove", "data-at": at }),
-    ),
   );
 }
 

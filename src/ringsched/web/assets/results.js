@@ -3,6 +3,7 @@
 import { controls } from "./controls.js";
 import { curveLegend } from "./legends.js";
 import { drawPictures, followWidth } from "./pictures.js";
+import { steadily } from "./steady.js";
 import { inWords } from "./words.js";
 import { within } from "./window.js";
 
@@ -16,7 +17,9 @@ export function results({ view, onView, onDrawn }) {
   };
   let newest = null;
   const redraw = () => {
-    if (!newest) return;
+    if (newest) steadily([...root.querySelectorAll("section")], draw);
+  };
+  const draw = () => {
     const { pictures } = newest;
     view().window = within(view().window, pictures.span);
     root.classList.toggle("several", pictures.plans.length > 1);

@@ -16,47 +16,85 @@ _NOT_MET = -1.0
 @kernel
 def meet_by_chance(arrays: Arrays, state: State) -> None:
     """Set tau of the touched jobs; `fair_rate` has what each would have if all exchanged all the time."""
-    for at in range(state.counts[NUM_TOUCHED]):
-        job = state.touched[at]
-        if _takes_part(arrays, state, job):
-            state.fair_tau[job] = tau_at(arrays, job, state.fair_rate[job], state.num_servers[job])
+    num_rings = _gather_rings(arrays, state)
     for _ in range(ROUNDS):
-        for at in range(state.counts[NUM_TOUCHED]):
-            job = state.touched[at]
-            state.fair_met[job] = 0.0
-            if _takes_part(arrays, state, job):
-                rest_s = tau_at(arrays, job, math.inf, state.num_servers[job])
-                state.fair_met[job] = 1 - rest_s / state.fair_tau[job]
-        for at in range(state.counts[NUM_TOUCHED]):
-            job = state.touched[at]
-            if _takes_part(arrays, state, job):
-                gbps = _gbps(arrays, state, job)
-                state.fair_tau[job] = tau_at(arrays, job, gbps, state.num_servers[job])
+        for at in range(num_rings):
+            job = state.fair_rings[at]
+            state.fair_met[job] = 1 - state.fair_rest[job] / state.fair_tau[job]
+        for at in range(num_rings):
+            job = state.fair_rings[at]
+            gbps = _gbps(arrays, state, job)
+            state.fair_tau[job] = tau_at(arrays, job, gbps, state.num_servers[job])
 
 
 @part
-def _takes_part(arrays: Arrays, state: State, job: int) -> bool:
-    runs = state.heap_place[job] != ENDED
-    return runs and state.num_links[job] > 0 and arrays.exchange_gbit[job] > 0
+def _gather_rings(arrays: Arrays, state: State) -> int:
+    """List the touched jobs that exchange over links, and on every link those that do; return how many.
+
+    A job's links are put in order: what it meets depends on it a little, so it is always the same.
+    """
+    num_rings = 0
+    for at in range(state.counts[NUM_TOUCHED]):
+        job = state.touched[at]
+        if state.heap_place[job] == ENDED or state.num_links[job] == 0 or arrays.exchange_gbit[job] <= 0:
+            continue
+        state.fair_rings[num_rings] = job
+        num_rings += 1
+        alone_gbps = state.free_gbps[job]
+        first = 2 * arrays.gpu_first[job]
+        for entry in range(first, first + state.num_links[job]):
+            link = state.entry_link[entry]
+            alone_gbps = min(alone_gbps, arrays.uplink_gbps[link])
+            place = entry
+            while place > first and state.fair_path[place - 1] > link:
+                state.fair_path[place] = state.fair_path[place - 1]
+                place -= 1
+            state.fair_path[place] = link
+            state.fair_open[link] = 0
+        state.fair_alone[job] = alone_gbps
+        state.fair_rest[job] = tau_at(arrays, job, math.inf, state.num_servers[job])
+        state.fair_tau[job] = tau_at(arrays, job, state.fair_rate[job], state.num_servers[job])
+    for at in range(num_rings):
+        job = state.fair_rings[at]
+        first = 2 * arrays.gpu_first[job]
+        for entry in range(first, first + state.num_links[job]):
+            link = state.entry_link[entry]
+            state.fair_on_link[arrays.link_first[link] + state.fair_open[link]] = job
+            state.fair_open[link] += 1
+    return num_rings
 
 
-@kernel
+@part
 def _gbps(arrays: Arrays, state: State, job: int) -> float:
     """Return how fast a job exchanges on average while it does."""
-    entry = 2 * arrays.gpu_first[job]
-    num_links = state.num_links[job]
-    alone_gbps = state.free_gbps[job]
-    for its in range(entry, entry + num_links):
-        alone_gbps = min(alone_gbps, arrays.uplink_gbps[state.entry_link[its]])
+    alone_gbps, own_gbps = state.fair_alone[job], state.fair_rate[job]
     mean, variance = 0.0, 0.0  # of the others on the fullest link so far
     widest = 0.0
     num_met = 0
-    link = -1
-    for _ in range(num_links):
-        link = _next_link(state, entry, num_links, link)
-        met, spread, shared, num_met = _met_on(arrays, state, job, link, num_met)
-        if met < 0:
+    entry = 2 * arrays.gpu_first[job]
+    for its in range(entry, entry + state.num_links[job]):
+        link = state.fair_path[its]
+        num_on_it = state.fair_open[link]
+        if num_on_it < 2:
             continue
+        first = arrays.link_first[link]
+        met, spread, shared = 0.0, 0.0, 0.0
+        for place in range(first, first + num_on_it):
+            other = state.fair_on_link[place]
+            if other == job:
+                continue
+            weight = 1.0
+            if state.fair_rate[other] < own_gbps:  # it is held up elsewhere
+                weight = state.fair_rate[other] / own_gbps
+            chance = state.fair_met[other]
+            met += chance * weight
+            each = chance * (1 - chance) * weight * weight
+            spread += each
+            if state.fair_loading[other] == _NOT_MET:
+                state.fair_loading[other] = 0.0
+                state.fair_others[num_met] = other
+                num_met += 1
+            shared += state.fair_loading[other] * each
         share = alone_gbps / arrays.uplink_gbps[link]
         here, here_variance = share * (1 + met) - 1, share * share * spread
         ahead = 0.0  # the chance that an earlier link is the fuller one
@@ -64,68 +102,20 @@ def _gbps(arrays: Arrays, state: State, job: int) -> float:
             mean, variance = here, here_variance
         else:
             mean, variance, ahead = _larger_of(mean, variance, here, here_variance, share * shared)
-        _load(arrays, state, job, link, num_met, ahead, share)
+        if its < entry + state.num_links[job] - 1:
+            # By how much each other that comes makes N larger, on average.
+            for at in range(num_met):
+                state.fair_loading[state.fair_others[at]] *= ahead
+            for place in range(first, first + num_on_it):
+                state.fair_loading[state.fair_on_link[place]] += (1 - ahead) * share
+            state.fair_loading[job] = _NOT_MET
         widest = max(widest, share)
     if 0 < widest < 1:  # all links are faster than the job, so N may be negative
         held, variance, ahead = _larger_of(mean, variance, 0.0, 0.0, 0.0)
         mean = min(held, mean + 1 - widest)
     for at in range(num_met):
         state.fair_loading[state.fair_others[at]] = _NOT_MET
-    return max(alone_gbps * _expected_part(mean, variance), state.fair_rate[job])
-
-
-@part
-def _next_link(state: State, entry: int, num_links: int, after: int) -> int:
-    """Return the lowest of a job's links above another; the order matters a little, so it is always one."""
-    lowest = -1
-    for its in range(entry, entry + num_links):
-        link = state.entry_link[its]
-        if link > after and (lowest < 0 or link < lowest):
-            lowest = link
-    return lowest
-
-
-@part
-def _met_on(
-    arrays: Arrays, state: State, job: int, link: int, num_met: int
-) -> tuple[float, float, float, int]:
-    """Return mean and variance of the others met on a link, their covariance with N so far, and all met.
-
-    The mean is negative if nobody else who exchanges is there.
-    """
-    mean, variance, shared = -1.0, 0.0, 0.0
-    first = arrays.link_first[link]
-    for place in range(first, first + state.num_on_link[link]):
-        other = arrays.entry_job[state.on_link[place]]
-        if other == job or arrays.exchange_gbit[other] <= 0:
-            continue
-        weight = 1.0
-        if state.fair_rate[other] < state.fair_rate[job]:  # it is held up elsewhere
-            weight = state.fair_rate[other] / state.fair_rate[job]
-        chance = state.fair_met[other]
-        mean = max(mean, 0.0) + chance * weight
-        each = chance * (1 - chance) * weight * weight
-        variance += each
-        if state.fair_loading[other] == _NOT_MET:
-            state.fair_loading[other] = 0.0
-            state.fair_others[num_met] = other
-            num_met += 1
-        shared += state.fair_loading[other] * each
-    return mean, variance, shared, num_met
-
-
-@part
-def _load(
-    arrays: Arrays, state: State, job: int, link: int, num_met: int, ahead: float, share: float
-) -> None:
-    """Note by how much each other that comes makes N larger, on average."""
-    for at in range(num_met):
-        state.fair_loading[state.fair_others[at]] *= ahead
-    first = arrays.link_first[link]
-    for place in range(first, first + state.num_on_link[link]):
-        other = arrays.entry_job[state.on_link[place]]
-        if other != job and arrays.exchange_gbit[other] > 0:
-            state.fair_loading[other] += (1 - ahead) * share
+    return max(alone_gbps * _expected_part(mean, variance), own_gbps)
 
 
 @part

@@ -58,6 +58,11 @@ class State(NamedTuple):
     fair_full: NDArray[np.bool_]  # of each link: those have all that is left
     fair_wish: Floats  # of each job: the rate it asks for; negative once it has its own
     fair_rate: Floats  # of each job: the rate it got
+    fair_rings: Integers  # jobs that exchange over links
+    fair_on_link: NDArray[np.int32]  # those on each link
+    fair_path: NDArray[np.int32]  # of each of their entries: the links in order
+    fair_alone: Floats  # of each job: the rate it has with its links for itself
+    fair_rest: Floats  # of each job: seconds per iteration in which it does not exchange
     fair_met: Floats  # of each job: the part of its time in which it exchanges, so that others meet it
     fair_loading: Floats  # of each job: by how much it makes the others that one job meets more; scratch
     fair_others: Integers  # those who are met
@@ -109,6 +114,11 @@ def new_state(arrays: Arrays) -> State:
         fair_full=np.zeros(num_nodes if arrays.is_fair else 0, dtype=np.bool_),
         fair_wish=np.zeros(num_jobs if arrays.is_fair else 0),
         fair_rate=np.zeros(num_jobs if arrays.is_fair else 0),
+        fair_rings=_integers(num_jobs if arrays.is_phased else 0),
+        fair_on_link=np.zeros(arrays.link_first[-1] if arrays.is_phased else 0, dtype=np.int32),
+        fair_path=np.zeros(num_entries if arrays.is_phased else 0, dtype=np.int32),
+        fair_alone=np.zeros(num_jobs if arrays.is_phased else 0),
+        fair_rest=np.zeros(num_jobs if arrays.is_phased else 0),
         fair_met=np.zeros(num_jobs if arrays.is_phased else 0),
         fair_loading=np.full(num_jobs if arrays.is_phased else 0, -1.0),
         fair_others=_integers(num_jobs if arrays.is_phased else 0),

@@ -20,7 +20,8 @@ def meet_by_chance(arrays: Arrays, state: State) -> None:
     for _ in range(ROUNDS):
         for at in range(num_rings):
             job = state.fair_rings[at]
-            state.fair_met[job] = 1 - state.fair_rest[job] / state.fair_tau[job]
+            chance = 1 - state.fair_rest[job] / state.fair_tau[job]
+            state.fair_met[job], state.fair_spread[job] = chance, chance * (1 - chance)
         for at in range(num_rings):
             job = state.fair_rings[at]
             gbps = _gbps(arrays, state, job)
@@ -68,33 +69,18 @@ def _gather_rings(arrays: Arrays, state: State) -> int:
 def _gbps(arrays: Arrays, state: State, job: int) -> float:
     """Return how fast a job exchanges on average while it does."""
     alone_gbps, own_gbps = state.fair_alone[job], state.fair_rate[job]
+    own_met, own_spread = state.fair_met[job], state.fair_spread[job]
+    state.fair_met[job] = state.fair_spread[job] = 0.0  # it does not meet itself
+    scale, least = (1 / own_gbps, 0.0) if own_gbps > 0 else (0.0, 1.0)
     mean, variance = 0.0, 0.0  # of the others on the fullest link so far
     widest = 0.0
     num_met = 0
     entry = 2 * arrays.gpu_first[job]
     for its in range(entry, entry + state.num_links[job]):
         link = state.fair_path[its]
-        num_on_it = state.fair_open[link]
-        if num_on_it < 2:
+        if state.fair_open[link] < 2:
             continue
-        first = arrays.link_first[link]
-        met, spread, shared = 0.0, 0.0, 0.0
-        for place in range(first, first + num_on_it):
-            other = state.fair_on_link[place]
-            if other == job:
-                continue
-            weight = 1.0
-            if state.fair_rate[other] < own_gbps:  # it is held up elsewhere
-                weight = state.fair_rate[other] / own_gbps
-            chance = state.fair_met[other]
-            met += chance * weight
-            each = chance * (1 - chance) * weight * weight
-            spread += each
-            if state.fair_loading[other] == _NOT_MET:
-                state.fair_loading[other] = 0.0
-                state.fair_others[num_met] = other
-                num_met += 1
-            shared += state.fair_loading[other] * each
+        met, spread, shared = _met_on(arrays, state, link, scale, least)
         share = alone_gbps / arrays.uplink_gbps[link]
         here, here_variance = share * (1 + met) - 1, share * share * spread
         ahead = 0.0  # the chance that an earlier link is the fuller one
@@ -103,19 +89,49 @@ def _gbps(arrays: Arrays, state: State, job: int) -> float:
         else:
             mean, variance, ahead = _larger_of(mean, variance, here, here_variance, share * shared)
         if its < entry + state.num_links[job] - 1:
-            # By how much each other that comes makes N larger, on average.
-            for at in range(num_met):
-                state.fair_loading[state.fair_others[at]] *= ahead
-            for place in range(first, first + num_on_it):
-                state.fair_loading[state.fair_on_link[place]] += (1 - ahead) * share
-            state.fair_loading[job] = _NOT_MET
+            num_met = _load(arrays, state, link, num_met, ahead, share)
         widest = max(widest, share)
+    state.fair_met[job], state.fair_spread[job] = own_met, own_spread
     if 0 < widest < 1:  # all links are faster than the job, so N may be negative
         held, variance, ahead = _larger_of(mean, variance, 0.0, 0.0, 0.0)
         mean = min(held, mean + 1 - widest)
     for at in range(num_met):
         state.fair_loading[state.fair_others[at]] = _NOT_MET
     return max(alone_gbps * _expected_part(mean, variance), own_gbps)
+
+
+@part
+def _met_on(
+    arrays: Arrays, state: State, link: int, scale: float, least: float
+) -> tuple[float, float, float]:
+    """Return mean and variance of those met on a link, and their covariance with N so far."""
+    mean, variance, shared = 0.0, 0.0, 0.0
+    first = arrays.link_first[link]
+    for place in range(first, first + state.fair_open[link]):
+        other = state.fair_on_link[place]
+        # One that is held up elsewhere counts for less than a contender.
+        weight = max(least, min(1.0, state.fair_rate[other] * scale))
+        mean += state.fair_met[other] * weight
+        each = state.fair_spread[other] * weight * weight
+        variance += each
+        shared += max(0.0, state.fair_loading[other]) * each
+    return mean, variance, shared
+
+
+@part
+def _load(arrays: Arrays, state: State, link: int, num_met: int, ahead: float, share: float) -> int:
+    """Note by how much each other that comes makes N larger, on average; return how many were met so far."""
+    for at in range(num_met):
+        state.fair_loading[state.fair_others[at]] *= ahead
+    first = arrays.link_first[link]
+    for place in range(first, first + state.fair_open[link]):
+        other = state.fair_on_link[place]
+        if state.fair_loading[other] == _NOT_MET:
+            state.fair_loading[other] = 0.0
+            state.fair_others[num_met] = other
+            num_met += 1
+        state.fair_loading[other] += (1 - ahead) * share
+    return num_met
 
 
 @part

@@ -64,6 +64,7 @@ class State(NamedTuple):
     fair_alone: Floats  # of each job: the rate it has with its links for itself
     fair_rest: Floats  # of each job: seconds per iteration in which it does not exchange
     fair_met: Floats  # of each job: the part of its time in which it exchanges, so that others meet it
+    fair_spread: Floats  # of each job: the variance of that
     fair_loading: Floats  # of each job: by how much it makes the others that one job meets more; scratch
     fair_others: Integers  # those who are met
     fair_tau: Floats  # of each job: seconds per iteration at the rate it got
@@ -120,6 +121,7 @@ def new_state(arrays: Arrays) -> State:
         fair_alone=np.zeros(num_jobs if arrays.is_phased else 0),
         fair_rest=np.zeros(num_jobs if arrays.is_phased else 0),
         fair_met=np.zeros(num_jobs if arrays.is_phased else 0),
+        fair_spread=np.zeros(num_jobs if arrays.is_phased else 0),
         fair_loading=np.full(num_jobs if arrays.is_phased else 0, -1.0),
         fair_others=_integers(num_jobs if arrays.is_phased else 0),
         fair_tau=np.zeros(num_jobs if arrays.is_fair else 0),

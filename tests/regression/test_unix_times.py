@@ -103,3 +103,15 @@ def test_what_changes_by_less_than_seconds_is_a_change() -> None:
     slower = case.replace(jobs=(case.jobs[0].replace(iterations=105), *case.jobs[1:]))
     changes = finish_changes(plan, ringsched.plan(slower, "longest-first"))
     assert [change.job for change in changes] == ["a"]
+
+
+@pytest.mark.parametrize("objective", MEANS)
+def test_a_gap_of_jobs_of_milliseconds(objective: str) -> None:
+    """A mean of milliseconds at Unix times has four digits, and may come out below a bound that it meets."""
+    jobs = [
+        job(name, 1, iterations, backward_ms=1.618, submit_s=UNIX_S)
+        for name, iterations in (("a", 1), ("b", 4))
+    ]
+    case = scenario(cluster(1), *jobs, time={"model": "continuous"})
+    plan = ringsched.plan(case, "longest-first", order="shortest-first", objective=objective)
+    assert ringsched.verify(case, plan).violations == ()

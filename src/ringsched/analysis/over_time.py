@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.engine.arrays import Floats
+from ringsched.engine.clock import LAST_PLACES, SLACK
 from ringsched.online.simulation import Series, Simulation
 
 ALL_SIZES = "all"
@@ -60,9 +61,14 @@ def over_time(simulation: Simulation) -> OverTime:
     (0, True)
     """
     whole = _size_class(simulation, ALL_SIZES, np.ones(len(simulation.gpus), dtype=np.bool_))
-    span_s = simulation.makespan_s - float(simulation.submit_s.min(initial=simulation.makespan_s))
+    since_s = float(simulation.submit_s.min(initial=simulation.makespan_s))
+    span_s = simulation.makespan_s - since_s
     series, promised = simulation.series, np.isfinite(simulation.promised_s)
-    kept_until_s = simulation.promised_s + 1e-9 * np.maximum(1.0, simulation.promised_s)
+    # As long as completions count as one instant.
+    slack_s = np.maximum(
+        SLACK * np.maximum(1.0, simulation.promised_s - since_s), LAST_PLACES * simulation.promised_s
+    )
+    kept_until_s = simulation.promised_s + slack_s
     capacity = simulation.scenario.cluster.capacity
     return OverTime(
         num_jobs=whole.num_jobs,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 from ringsched import api
+from ringsched.analysis.rounding import same_mean, same_time
 from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.errors import InputError
 from ringsched.model import Plan, PlannedJob
 from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION
-
-SAME = 1e-9  # relative, for instants and their means
 
 
 def planned_run(problem: Problem, plan: Plan) -> Run:
@@ -24,8 +21,9 @@ def planned_run(problem: Problem, plan: Plan) -> Run:
         raise InputError("the plan was made for another scenario, or the scenario was changed since")
     run = api.replayed(problem, plan)
     planned = {job.name: job for job in plan.jobs}
+    since_s = _since_s(problem)
     for at, job in enumerate(problem.scenario.jobs):
-        if not _does_what_it_says(problem, run, at, planned[job.name]):
+        if not _does_what_it_says(problem, run, at, planned[job.name], since_s):
             raise InputError(
                 "does not do what the plan says; `ringsched verify` says why", field=f"job {job.name!r}"
             )
@@ -34,25 +32,30 @@ def planned_run(problem: Problem, plan: Plan) -> Run:
 
 def check_totals(problem: Problem, run: Run, plan: Plan) -> None:
     """Raise if the totals of a plan, which others are compared with, are not those of its jobs."""
-    totals = {"makespan_s": (plan.makespan_s, MAKESPAN)}
-    totals["mean_completion_s"] = (plan.mean_completion_s, MEAN_COMPLETION)
-    for field, (stated, objective) in totals.items():
-        if not _same(stated, objective_value(problem, run.finishes, objective)):
+    last_s, mean_s = (
+        objective_value(problem, run.finishes, objective) for objective in (MAKESPAN, MEAN_COMPLETION)
+    )
+    agreed = {
+        "makespan_s": same_time(plan.makespan_s, last_s, since_s=_since_s(problem)),
+        "mean_completion_s": same_mean(plan.mean_completion_s, mean_s, last_s=last_s),
+    }
+    for field, agrees in agreed.items():
+        if not agrees:
             raise InputError(
                 "is not that of the plan's jobs; `ringsched verify` says more", field=field, place="plan"
             )
 
 
-def _does_what_it_says(problem: Problem, run: Run, at: int, planned: PlannedJob) -> bool:
+def _does_what_it_says(problem: Problem, run: Run, at: int, planned: PlannedJob, since_s: float) -> bool:
     clock = problem.clock
     return (
         tuple(run.gpus[at]) == problem.numbered(planned.gpus)
         and clock.instant(planned.start_s) >= problem.release[at]
         # In seconds: an instant within a slot is not that at which the slot begins.
-        and _same(planned.start_s, clock.seconds(run.starts[at]))
-        and _same(planned.finish_s, clock.seconds(run.finishes[at]))
+        and same_time(planned.start_s, clock.seconds(run.starts[at]), since_s=since_s)
+        and same_time(planned.finish_s, clock.seconds(run.finishes[at]), since_s=since_s)
     )
 
 
-def _same(stated: float, actual: float) -> bool:
-    return math.isclose(stated, actual, rel_tol=SAME, abs_tol=SAME)
+def _since_s(problem: Problem) -> float:
+    return problem.clock.seconds(problem.origin)

@@ -23,9 +23,8 @@ EFFORT = 40_000  # steps x jobs
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """A price per GPU and unit of time: `first` at first, falling in `steps` to 0 after `length`."""
+    """A price per GPU and unit of time from the origin on: `first` at first, falling to 0 after `length`."""
 
-    start: float
     length: float
     first: float
     exponent: float
@@ -33,7 +32,7 @@ class Prices:
 
     def grid(self) -> Floats:
         """Return the instants at which the price changes."""
-        grid: Floats = self.start + np.arange(self.steps + 1, dtype=np.float64) * (self.length / self.steps)
+        grid: Floats = np.arange(self.steps + 1, dtype=np.float64) * (self.length / self.steps)
         return grid
 
     def rent(self) -> Floats:
@@ -55,8 +54,10 @@ def priced_gpus(problem: Problem, fastest: Fastest, objective: str) -> Bound:
     jobs = problem.scenario.jobs
     weights = np.array(relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs))
     weights /= math.fsum(weights)  # so that a weighted sum is the mean, and a price is in its unit
+    origin, seconds = problem.origin, problem.clock.seconds
     release, gpus, duration = (
-        np.array(values, dtype=float) for values in (problem.release, problem.gpus, fastest.best)
+        np.array(values, dtype=float)
+        for values in ([release - origin for release in problem.release], problem.gpus, fastest.best)
     )
 
     def total(prices: Prices) -> float:
@@ -69,14 +70,16 @@ def priced_gpus(problem: Problem, fastest: Fastest, objective: str) -> Bound:
         return math.fsum(cost) - problem.num_gpus * float(rent[-1])
 
     prices = _best_prices(_first_guess(problem, fastest), total)
-    seconds = problem.clock.seconds
-    submits_s = math.fsum(weight * job.submit_s for weight, job in zip(weights, jobs, strict=True))
+    since_s = seconds(origin)
+    submits_s = math.fsum(
+        weight * (job.submit_s - since_s) for weight, job in zip(weights, jobs, strict=True)
+    )
     return Bound(
         name="priced-gpus",
         value_s=seconds(total(prices)) - submits_s,
         terms={
-            "from_s": seconds(prices.start),
-            "until_s": seconds(prices.start + prices.length),
+            "from_s": since_s,
+            "until_s": seconds(origin + prices.length),
             "first_price": prices.first,
             "exponent": prices.exponent,
             "steps": prices.steps,
@@ -88,7 +91,6 @@ def _first_guess(problem: Problem, fastest: Fastest) -> Prices:
     """Return prices that last about as long as the work, and begin with what waiting costs."""
     areas = [gpus * best for gpus, best in zip(problem.gpus, fastest.best, strict=True)]
     return Prices(
-        start=min(problem.release),
         length=float(max(sum(areas) / problem.num_gpus, *fastest.best, 0)),
         first=1 / problem.num_gpus,
         exponent=1.5,
@@ -119,4 +121,4 @@ def _changed(prices: Prices, which: int, factor: float) -> Prices:
     values = [prices.first, prices.exponent, prices.length]
     values[which] *= factor
     first, exponent, length = values
-    return Prices(prices.start, length, first, exponent, prices.steps)
+    return Prices(length, first, exponent, prices.steps)

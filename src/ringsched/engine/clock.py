@@ -14,6 +14,8 @@ from ringsched.model.checks import MAX_INTEGER
 
 # Slack for ratios that are whole numbers but for rounding.
 SLACK = 1e-9
+# A few units in the last place, relative: as far as an instant itself can be rounded.
+LAST_PLACES = 2.0**-51
 
 
 class Clock(ABC):
@@ -43,7 +45,7 @@ class Clock(ABC):
         """Return the instant written as `start_s` in a plan."""
 
     @abstractmethod
-    def same_instant_until(self, time: float) -> float:
+    def same_instant_until(self, time: float, origin: float) -> float:
         """Return the latest instant that counts as the same as `time` among completions."""
 
     def horizon(self, time: Time, longest: float) -> int:
@@ -89,7 +91,7 @@ class SlottedClock(Clock):
         """Return the slot that starts at `start_s`."""
         return round(start_s / self.unit_s)
 
-    def same_instant_until(self, time: float) -> float:
+    def same_instant_until(self, time: float, origin: float) -> float:  # noqa: ARG002
         """Return `time`: slots are exact."""
         return time
 
@@ -120,9 +122,13 @@ class ContinuousClock(Clock):
         """Return the start itself."""
         return start_s
 
-    def same_instant_until(self, time: float) -> float:
-        """Return the end of the 1e-9 within which completions are one instant."""
-        return time + SLACK * max(1.0, time)
+    def same_instant_until(self, time: float, origin: float) -> float:
+        """Return the end of the 1e-9 within which completions are one instant.
+
+        It is relative to what has passed since the first release, `origin`: what time it was then, 0 or
+        Unix seconds, says nothing of how far two completions are apart.
+        """
+        return time + max(SLACK * max(1.0, time - origin), LAST_PLACES * time)
 
 
 def clock_of(time: Time) -> Clock:

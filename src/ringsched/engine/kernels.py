@@ -6,7 +6,7 @@ import math
 
 from ringsched.contention.kernels import iteration_time_s
 from ringsched.engine.arrays import Arrays
-from ringsched.engine.clock import SLACK
+from ringsched.engine.clock import LAST_PLACES, SLACK
 from ringsched.engine.fair_shares import share_fairly
 from ringsched.engine.state import (
     ENDED,
@@ -114,10 +114,17 @@ def advance(arrays: Arrays, state: State, time: float) -> None:
     state.now[0] = time
     if next_completion(state) != time:
         return
-    # In continuous time completions within 1e-9 of the earliest are one instant.
-    latest = time if arrays.slotted else time + SLACK * max(1.0, time)
+    latest = same_instant_until(arrays, time)
     while next_completion(state) <= latest:
         _finish(arrays, state, state.heap[0])
+
+
+@kernel
+def same_instant_until(arrays: Arrays, time: float) -> float:
+    """Return the latest instant that counts as the same as `time` (engine/clock.py says more)."""
+    if arrays.slotted:
+        return time
+    return time + max(SLACK * max(1.0, time - arrays.origin), LAST_PLACES * time)
 
 
 @part

@@ -45,6 +45,11 @@ class Problem:
     horizon: int  # T
 
     @property
+    def origin(self) -> float:
+        """The first release: what is summed or multiplied is counted from here, and loses no digits."""
+        return min(self.release, default=0)
+
+    @property
     def num_jobs(self) -> int:
         """How many jobs, the running ones included."""
         return len(self.gpus)

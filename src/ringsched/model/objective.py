@@ -11,8 +11,12 @@ MAKESPAN, MEAN_COMPLETION, WEIGHTED_COMPLETION = "makespan", "mean-completion", 
 OBJECTIVES = (MAKESPAN, MEAN_COMPLETION, WEIGHTED_COMPLETION)
 
 
-def mean_completion_s(jobs: Sequence[Job], finishes_s: Sequence[float], *, weighted: bool) -> float:
+def mean_completion_s(
+    jobs: Sequence[Job], finishes_s: Sequence[float], *, weighted: bool, since_s: float = 0.0
+) -> float:
     """Return the mean of finish - submit, each job counted by its weight if `weighted`; 0 without jobs.
+
+    Finishes are counted from `since_s`.
 
     Examples
     --------
@@ -23,7 +27,7 @@ def mean_completion_s(jobs: Sequence[Job], finishes_s: Sequence[float], *, weigh
     """
     weights = relative_weights(jobs) if weighted else [1.0] * len(jobs)
     completions = [
-        weight * (finish - job.submit_s)
+        weight * (finish - (job.submit_s - since_s))
         for weight, finish, job in zip(weights, finishes_s, jobs, strict=True)
     ]
     return math.fsum(completions) / math.fsum(weights) if weights else 0.0

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 
 from ringsched.engine.arrays import Arrays
-from ringsched.engine.clock import SLACK
-from ringsched.engine.kernels import settle, start
+from ringsched.engine.kernels import same_instant_until, settle, start
 from ringsched.engine.outlook import time_for
 from ringsched.engine.state import NOT_STARTED, NUM_IDLE
 from ringsched.jit import kernel, part
@@ -43,7 +42,7 @@ def promise(stage: Stage, head: int, earliest: float) -> None:
 def latest_start(arrays: Arrays, course: Course) -> float:
     """Return the end of the instant at which the promise is kept."""
     time = course.promise[0]
-    return time if arrays.slotted or time == math.inf else time + SLACK * max(1.0, time)
+    return time if time == math.inf else same_instant_until(arrays, time)
 
 
 @part

@@ -259,5 +259,6 @@ class AnytimeSearch:
         if self.objective == MAKESPAN:
             return self.problem.clock.seconds(value)
         weight = self._task.weight
-        submits = np.array([job.submit_s for job in self.problem.scenario.jobs])
+        since_s = self.problem.clock.seconds(self.problem.origin)
+        submits = np.array([job.submit_s - since_s for job in self.problem.scenario.jobs])
         return float((self.problem.clock.seconds(value) - weight @ submits) / weight.sum())

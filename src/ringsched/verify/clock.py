@@ -1,6 +1,8 @@
 """The two ways time runs: whole slots, or seconds.
 
 Both count in *instants*. Slots are Python integers, so their sums are exact; seconds are floats.
+How close two instants are is judged by the time since the first release, the *origin*: whether that was
+at 0 or in Unix seconds says nothing of it.
 A job's *pace* is what its iteration time means on the clock: iterations per slot, or seconds per iteration.
 """
 
@@ -15,12 +17,20 @@ from typing import Protocol
 
 from ringsched.model import Time
 
+# So many units in the last place may be rounding of the instants themselves ...
+ROUNDED_ULPS = 8
+# ... and so much of an instant is what completions may differ by for this reason, and still be one.
+LAST_PLACES = 2.0**-51
 # A job has at most 2^53 iterations, so a faster pace than that per slot changes nothing.
 MOST_PER_SLOT = 2**53
 
 
 class Clock(Protocol):
     """What checks, replay and bound ask of time."""
+
+    @property
+    def origin_s(self) -> float:
+        """The first release, in seconds."""
 
     def instant(self, time_s: float) -> float:
         """Return the instant nearest to `time_s`."""
@@ -58,12 +68,16 @@ class Clock(Protocol):
     def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
         """Whether a stated total is the recomputed one; `scale` is the largest number that went into it."""
 
+    def agree_on_time(self, stated_s: float, expected_s: float) -> bool:
+        """Whether a stated time is the recomputed one, as far as time since the first release can say."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slots:
     """The paper's time: everything happens on whole multiples of `slot_s`."""
 
     slot_s: float
+    origin_s: float = 0.0
 
     def instant(self, time_s: float) -> float:
         return round(self._ratio(time_s))
@@ -102,7 +116,10 @@ class Slots:
         return end > begin
 
     def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
-        return math.isclose(stated, expected, rel_tol=1e-9, abs_tol=8 * math.ulp(scale))
+        return math.isclose(stated, expected, rel_tol=1e-9, abs_tol=ROUNDED_ULPS * math.ulp(scale))
+
+    def agree_on_time(self, stated_s: float, expected_s: float) -> bool:
+        return self.agree(stated_s - self.origin_s, expected_s - self.origin_s, expected_s)
 
     def _ratio(self, time_s: float) -> float:
         # A plan may name any finite time; one that overflows here is wrong anyway, but must not raise.
@@ -113,6 +130,8 @@ class Slots:
 @dataclass(frozen=True, slots=True)
 class Seconds:
     """Continuous time: any instant, compared as far as floating point carries."""
+
+    origin_s: float = 0.0
 
     def instant(self, time_s: float) -> float:
         return time_s
@@ -136,24 +155,27 @@ class Seconds:
         return iterations * pace
 
     def merge_slack(self, instant: float) -> float:
-        return 1e-9 * max(1.0, instant)
+        return max(1e-9 * max(1.0, instant - self.origin_s), LAST_PLACES * instant)
 
     def spread(self, area: float, num_gpus: int) -> float:
         return area / num_gpus
 
     def is_at(self, stated_s: float, instant: float) -> bool:
-        return self.agree(stated_s, instant)
+        return self.agree_on_time(stated_s, instant)
 
     def overlaps(self, begin: float, end: float, shorter: float) -> bool:
-        # Rounding grows with the time of day; what it excuses must not grow beyond a sliver of a job.
-        slack = min(1e-8 * max(1.0, abs(begin)), 1e-3 * shorter)
-        return end - begin > max(slack, 8 * math.ulp(begin))
+        # Rounding grows with time; what it excuses must not grow beyond a sliver of a job.
+        slack = min(1e-8 * max(1.0, abs(begin - self.origin_s)), 1e-3 * shorter)
+        return end - begin > max(slack, ROUNDED_ULPS * math.ulp(begin))
 
     def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
-        return math.isclose(stated, expected, rel_tol=1e-8, abs_tol=max(1e-9, 8 * math.ulp(scale)))
+        return math.isclose(stated, expected, rel_tol=1e-8, abs_tol=max(1e-9, ROUNDED_ULPS * math.ulp(scale)))
+
+    def agree_on_time(self, stated_s: float, expected_s: float) -> bool:
+        return self.agree(stated_s - self.origin_s, expected_s - self.origin_s, expected_s)
 
 
-def clock_of(time: Time) -> Clock:
+def clock_of(time: Time, first_submit_s: float = 0.0) -> Clock:
     """Return the clock of a scenario.
 
     Examples
@@ -161,4 +183,7 @@ def clock_of(time: Time) -> Clock:
     >>> clock_of(Time(slot_s=2.0)).pace(0.5)
     4
     """
-    return Slots(time.slot_s) if time.slotted else Seconds()
+    if not time.slotted:
+        return Seconds(first_submit_s)
+    slots = Slots(time.slot_s)
+    return Slots(time.slot_s, slots.seconds(slots.release(first_submit_s)))

@@ -74,7 +74,7 @@ def verify(scenario: Scenario, plan: Plan) -> Verdict:
     >>> print(verify(scenario, plan.replace(makespan_s=3)).violations[0].message)
     makespan_s is 3 in the plan, but 2 recomputed
     """
-    clock = clock_of(scenario.time)
+    clock = clock_of(scenario.time, min((job.submit_s for job in scenario.jobs), default=0.0))
     network = Network(scenario)
     refuse_endless_jobs(scenario, network, clock)
     return Verdict(violations=tuple(_violations(scenario, plan, network, clock)))

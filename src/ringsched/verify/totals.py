@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from ringsched.model import Plan, Scenario
 from ringsched.verify.bounds_stated import check_bounds
-from ringsched.verify.clock import Clock
+from ringsched.verify.clock import ROUNDED_ULPS, Clock
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.objective import objective_s
 from ringsched.verify.verdict import Violation, shown
 
+MOST_SCALE = 1e15  # of a ratio; beyond, rounding would excuse anything
 # Where a plan states the value of an objective.
 FIELDS = {
     "makespan": "makespan_s",
@@ -34,10 +35,17 @@ def check_totals(
         expected = {field: objective_s(scenario, finishes_s, name) for name, field in FIELDS.items()}
         makespan_s = expected["makespan_s"]
         scale = max(bound_s, makespan_s) if math.isfinite(makespan_s) else bound_s
-        expected["gap"] = _gap(expected[FIELDS[plan.objective]], bound_s)
+        expected["gap"] = _gap(expected[FIELDS[plan.objective]], bound_s, scale)
+    times = {"makespan_s", *(["lower_bound_s"] if plan.objective == "makespan" else [])}
     for field, value in (expected | {"lower_bound_s": bound_s}).items():
         stated = getattr(plan, field)
-        if stated is not None and not clock.agree(stated, value, scale):
+        if stated is None:
+            continue
+        # What a value is rounded by counts, in a ratio, in units of the bound.
+        largest = scale if field != "gap" or bound_s <= 0 else min(scale / bound_s, MOST_SCALE)
+        if not (
+            clock.agree_on_time(stated, value) if field in times else clock.agree(stated, value, largest)
+        ):
             message = f"{field} is {shown(stated)} in the plan, but {shown(value)} recomputed"
             yield Violation(constraint=field.removesuffix("_s").replace("_", "-"), message=message)
 
@@ -48,9 +56,10 @@ def _in_order(scenario: Scenario, plan: Plan, finishes_s: Sequence[float]) -> li
     return [by_name[job.name] for job in scenario.jobs]
 
 
-def _gap(value_s: float, bound_s: float) -> float:
+def _gap(value_s: float, bound_s: float, scale: float) -> float:
     if bound_s <= 0:
         return 1.0 if value_s <= 0 else math.inf
     # In continuous time a bound that is met can come out a rounding error above the value.
     ratio = value_s / bound_s
-    return 1.0 if 1 - 1e-8 < ratio < 1 else ratio
+    below_s = max(1e-8 * bound_s, ROUNDED_ULPS * math.ulp(scale))
+    return 1.0 if ratio < 1 and bound_s - value_s < below_s else ratio

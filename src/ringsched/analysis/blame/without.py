@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringsched import api
+from ringsched.analysis.rounding import same_time
 from ringsched.model import Outcome, Plan, Scenario
 
 ROUNDING = 1e-8  # completions 1e-9 apart are one instant, and some such may add up
@@ -57,9 +58,10 @@ def without_job(scenario: Scenario, plan: Plan, name: str) -> WithoutJob:
 
 def _gains(scenario: Scenario, before: Plan, after: Outcome) -> tuple[Gain, ...]:
     finish_s = {job.name: job.finish_s for job in before.jobs}
+    since_s = min((job.submit_s for job in scenario.jobs), default=0.0)
     gains = [
         Gain(job=job.name, finish_s=then_s, gain_s=finish_s[job.name] - then_s)
         for job, then_s in zip(scenario.jobs, after.finishes_s, strict=True)
-        if abs(finish_s[job.name] - then_s) > ROUNDING * max(1.0, then_s)
+        if not same_time(finish_s[job.name], then_s, since_s=since_s, share=ROUNDING)
     ]
     return tuple(sorted(gains, key=lambda gain: -gain.gain_s))

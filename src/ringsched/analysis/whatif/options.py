@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ringsched.analysis.rounding import same_time
 from ringsched.analysis.whatif.variants import FinishChange
 from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
@@ -87,11 +88,12 @@ class Answer:
 def option_of(problem: Problem, before: Run, after: Run) -> Option:
     """Return what became of the last job of a problem and of all others."""
     clock, jobs = problem.clock, problem.scenario.jobs
+    since_s = clock.seconds(problem.origin)
     start_s, finish_s = clock.seconds(after.starts[-1]), clock.seconds(after.finishes[-1])
     changes = [
         FinishChange(job=job.name, before_s=clock.seconds(old), after_s=clock.seconds(new))
         for job, old, new in zip(jobs, before.finishes, after.finishes, strict=False)
-        if abs(new - old) > 1e-9 * max(1.0, new)  # what is within rounding is no change
+        if not same_time(clock.seconds(old), clock.seconds(new), since_s=since_s)
     ]
     return Option(
         start_s=start_s,

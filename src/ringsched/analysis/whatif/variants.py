@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringsched.analysis.planned_run import check_totals, planned_run
+from ringsched.analysis.rounding import same_time
 from ringsched.analysis.whatif.changes import Change
 from ringsched.analysis.whatif.planning import Planning, planning_of
 from ringsched.engine.problem import problem_of
@@ -140,9 +141,10 @@ def _plan(planning: Planning, scenario: Scenario) -> Plan | None:
 def finish_changes(before: Plan, after: Plan) -> tuple[FinishChange, ...]:
     """Return the jobs of both plans that end at other times, the largest change first."""
     before_s = {job.name: job.finish_s for job in before.jobs}
+    since_s = min((job.start_s for job in (*before.jobs, *after.jobs)), default=0.0)
     changes = [
         FinishChange(job=job.name, before_s=before_s[job.name], after_s=job.finish_s)
         for job in after.jobs
-        if job.name in before_s and abs(job.finish_s - before_s[job.name]) > 1e-9 * max(1.0, job.finish_s)
+        if job.name in before_s and not same_time(before_s[job.name], job.finish_s, since_s=since_s)
     ]
     return tuple(sorted(changes, key=lambda change: -abs(change.change_s)))

@@ -78,7 +78,7 @@ def _by_events(
         running = [job for job in waiting if starts[job.name] <= now]
         taus = formulas.iteration_times(scenario, [(job, gpus[job.name]) for job in running])
         coming = min((starts[job.name] for job in waiting if starts[job.name] > now), default=None)
-        event, completed = next_event(now, remaining, taus, coming)
+        event, completed = next_event(scenario, now, remaining, taus, coming)
         for job in running:
             tau = Fraction(taus[job.name])
             done = (Fraction(event) - now) / tau

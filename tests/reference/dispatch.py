@@ -231,6 +231,6 @@ def _continuous(trial: Trial) -> Result | None:
             return trial.result()
         taus = trial.taus()
         arrival = None if release is None else trial.number(release)
-        event, completed = next_event(now, trial.remaining, taus, arrival, trial.number)
+        event, completed = next_event(trial.scenario, now, trial.remaining, taus, arrival, trial.number)
         advance(trial.remaining, taus, event - now)
         now = event

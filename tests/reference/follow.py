@@ -44,7 +44,7 @@ def _finishes(
             now += 1
         else:
             coming = min((start for start in starts.values() if start > now), default=None)
-            event, completed = next_event(now, remaining, taus, coming)
+            event, completed = next_event(scenario, now, remaining, taus, coming)
             advance(remaining, taus, event - now)
             now = Fraction(event)
             finishes.update((name, now) for name in completed)

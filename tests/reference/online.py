@@ -206,7 +206,7 @@ class Online(Trial):
         """To the next completion or arrival: when it is, and who completes then."""
         taus = self.taus()
         if not self.scenario.time.slotted:
-            event, completed = next_event(now, self.remaining, taus, release)
+            event, completed = next_event(self.scenario, now, self.remaining, taus, release)
             advance(self.remaining, taus, event - now)
             return event, completed
         phi = {name: iterations_per_slot(self.scenario, tau) for name, tau in taus.items()}

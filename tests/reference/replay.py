@@ -65,7 +65,7 @@ def replay_continuous(
         running = [job for job in waiting if starts[job.name] <= now]
         taus = iteration_times(scenario, [(job, gpus[job.name]) for job in running])
         next_start = min((starts[job.name] for job in waiting if starts[job.name] > now), default=None)
-        event, completed = next_event(now, remaining, taus, next_start)
+        event, completed = next_event(scenario, now, remaining, taus, next_start)
         advance(remaining, taus, event - now)
         now = Fraction(event)
         finishes.update((name, now) for name in completed)
@@ -73,6 +73,7 @@ def replay_continuous(
 
 
 def next_event(
+    scenario: Scenario,
     now: Amount,
     remaining: Mapping[str, Amount],
     taus: Mapping[str, Amount],
@@ -81,8 +82,8 @@ def next_event(
 ) -> tuple[Amount, list[str]]:
     """Return the next instant, that of a completion or `next_start`, and the jobs that complete then.
 
-    model.md, Time: completions within 1e-9*max(1, t) of the earliest are one instant, at the
-    earliest; arrivals compare exactly.
+    model.md, Time: completions within 1e-9*max(1, t) of the earliest, t since the first submit, are one
+    instant, at the earliest; arrivals compare exactly.
     """
     ends = {name: now + remaining[name] * tau for name, tau in taus.items()}
     if not ends:
@@ -91,7 +92,8 @@ def next_event(
     earliest = min(ends.values())
     if next_start is not None and next_start < earliest:
         return next_start, []
-    limit = earliest + max(number(1), earliest) / 10**9
+    since_first = earliest - number(min(job.submit_s for job in scenario.jobs))
+    limit = earliest + max(number(1), since_first) / 10**9
     return earliest, [name for name, end in ends.items() if end <= limit]
 
 

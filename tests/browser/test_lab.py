@@ -24,6 +24,9 @@ pytestmark = pytest.mark.compiled
 JOBS = "svg.gantt path.job"
 # What a browser writes by itself when a server says no; the page says it in words of its own.
 EXPECTED = "Failed to load resource: the server responded with a status of 4"
+# What is said in passing is said until the end: a busy machine may take longer to read it, or to press its button.
+TOASTS_STAY = """const later = window.setTimeout;
+window.setTimeout = (act, milliseconds, ...more) => (milliseconds === 8000 ? 0 : later(act, milliseconds, ...more));"""
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +54,7 @@ def visiting(browser: Any, lab: str) -> Iterator[Visitor]:
         size = {"width": options.pop("width", 1280), "height": options.pop("height", 900)}
         visit = Visit(browser.new_context(viewport=size, **options).new_page(), allowed=lab)
         visits.append(visit)
+        visit.page.add_init_script(TOASTS_STAY)
         visit.page.goto(lab + fragment)
         drawn(visit.page)
         return visit
@@ -230,6 +234,70 @@ def test_a_job_is_added_changed_removed_and_had_back(visiting: Visitor, tmp_path
     assert page.locator(JOBS).count() == count + 1
     page.go_back()
     page.get_by_role("button", name="Edit mine").wait_for(state="detached")
+
+
+def change_job(page: Any, name: str, label: str, value: str) -> None:
+    """Change one field of a job."""
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("button", name=f"Edit {name}", exact=True).click()
+    dialog.get_by_label(label, exact=True).fill(value)
+    dialog.get_by_role("button", name="Save").click()
+    dialog.wait_for(state="hidden")
+    drawn(page)
+
+
+def undo(page: Any) -> None:
+    page.get_by_role("button", name="Undo").click()
+    drawn(page)
+
+
+def test_a_removed_job_comes_back_among_what_was_changed_since(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting().page
+    before = ringsched.load_scenario(downloaded(page, "scenario", tmp_path)).jobs
+    page.get_by_role("button", name=f"Remove {before[1].name}", exact=True).click()
+    drawn(page)
+    change_job(page, before[0].name, "iterations", "123")
+    undo(page)
+    after = ringsched.load_scenario(downloaded(page, "scenario", tmp_path)).jobs
+    assert after == (before[0].replace(iterations=123), *before[1:])
+    assert knob(page, "example").input_value() == ""
+
+    choose(page, "example", "small")
+    page.get_by_role("button", name=f"Remove {before[-1].name}", exact=True).click()
+    drawn(page)
+    assert knob(page, "example").input_value() == ""
+    undo(page)
+    assert knob(page, "example").input_value() == "small"  # as it came
+
+
+def test_a_removed_job_whose_name_is_taken_comes_back_under_another(
+    visiting: Visitor, tmp_path: Path
+) -> None:
+    page = visiting().page
+    before = ringsched.load_scenario(downloaded(page, "scenario", tmp_path)).jobs
+    page.get_by_role("button", name=f"Remove {before[0].name}", exact=True).click()
+    drawn(page)
+    change_job(page, before[1].name, "name", before[0].name)
+    undo(page)
+    scenario, plan = shown_plan(page, tmp_path)
+    assert scenario.jobs[0] == before[0].replace(name="job-6")
+    assert scenario.jobs[1] == before[1].replace(name=before[0].name)
+    assert ringsched.verify(scenario, plan).valid
+
+
+def test_no_job_is_put_back_into_another_scenario(visiting: Visitor) -> None:
+    page = visiting().page
+    removal = page.get_by_role("button", name="Remove lstm")
+    removal.click()
+    page.get_by_role("button", name="Undo").wait_for()
+    choose(page, "example", "racks")
+    page.get_by_role("button", name="Undo").wait_for(state="hidden")
+    choose(page, "example", "small")
+    removal.click()
+    page.get_by_role("button", name="Undo").wait_for()
+    page.go_back()  # which brings the job back by itself
+    removal.wait_for()
+    page.get_by_role("button", name="Undo").wait_for(state="hidden")
 
 
 def test_a_search_is_watched_and_stopped(visiting: Visitor, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import { focusAgain, jobsTable } from "./jobs_table.js";
 import { toast } from "./notices.js";
 import { scenarioOf } from "./scenario_panel.js";
 import { counted, shortened } from "./text.js";
-import { freeName, withJob, withoutJob } from "./variation.js";
+import { freeName, isSame, withJob, withJobBack, withoutJob } from "./variation.js";
 
 /** Fill the section; returns `show`. `pictures` returns those of the newest plans, for when each job runs. */
 export function jobsSection(about, { state, change, pictures }) {
@@ -18,10 +18,14 @@ export function jobsSection(about, { state, change, pictures }) {
   const open = jobDialog(about.catalogue, save, (at) => focusAgain(body, { does: "edit", at })); // the table was drawn anew
   const add = () => open(state().scenario.jobs.length, null, freeName(state().scenario));
   const remove = (at) => {
-    const { scenario, example } = state();
-    change({ scenario: withoutJob(scenario, at), example: null }, `remove ${scenario.jobs.length}`);
-    const said = `${shortened(scenario.jobs[at].name, 40)} is removed, ${counted(scenario.jobs.length - 1, "job")} left.`;
-    toast(said, { text: "Undo", act: () => change({ scenario, example }, "undo") });
+    const before = state();
+    const { jobs } = before.scenario;
+    change({ scenario: withoutJob(before.scenario, at), example: null }, `remove ${jobs.length}`);
+    const putBack = () => {
+      const scenario = withJobBack(state().scenario, at, jobs[at]);
+      change({ scenario, example: isSame(scenario, before.scenario) ? before.example : null }, "undo");
+    };
+    toast(`${shortened(jobs[at].name, 40)} is removed, ${counted(jobs.length - 1, "job")} left.`, { text: "Undo", act: putBack });
   };
   const table = jobsTable(body, { edit: (at) => open(at, state().scenario.jobs[at]), remove });
   document.getElementById("controls").prepend(button("Add a job …", add, { class: "main" }));

@@ -6,7 +6,7 @@ import { recovered, reached } from "./connection.js";
 import { complain, forgive } from "./fields.js";
 import { jobsSection } from "./jobs_section.js";
 import { networkPanel } from "./network_panel.js";
-import { banner, toast } from "./notices.js";
+import { banner, toast, withdrawOffer } from "./notices.js";
 import { planner } from "./planner.js";
 import { policiesPanel } from "./policies_panel.js";
 import { results } from "./results.js";
@@ -56,6 +56,7 @@ class Lab {
 
   load(scenario, example = null) {
     const { network } = freshState();
+    withdrawOffer();
     this.change({ scenario, example, network, view: { ...this.state.view, window: null } }, "scenario");
   }
 
@@ -114,6 +115,7 @@ class Lab {
     }
     if (travel !== this.travels) return undefined; // the user went on meanwhile
     this.state = wanted;
+    withdrawOffer();
     this.showChoices();
     return this.replan();
   }

@@ -21,6 +21,12 @@ export function toast(text, action = null) {
   }, PASSING_MS);
 }
 
+/** Take back an offer to act: what it was about is gone. */
+export function withdrawOffer() {
+  const element = document.getElementById("toast");
+  if (element.querySelector("button")) element.hidden = true;
+}
+
 /** Say something at the top of the page until it is said otherwise; null takes it back. */
 export function banner(text) {
   const element = document.getElementById("banner");

@@ -53,6 +53,19 @@ export function withoutJob(scenario, at) {
   return { ...scenario, jobs: scenario.jobs.filter((_, place) => place !== at) };
 }
 
+/** Return the scenario with a job that was removed at a number; if another has its name by now, it gets a free one. */
+export function withJobBack(scenario, at, job) {
+  const jobs = [...scenario.jobs];
+  const taken = jobs.some(({ name }) => name === job.name);
+  jobs.splice(at, 0, taken ? { ...job, name: freeName(scenario) } : job);
+  return { ...scenario, jobs };
+}
+
+/** Return whether two scenarios are the same. */
+export function isSame(one, other) {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
 /** Return a name that no job has. */
 export function freeName({ jobs }) {
   const taken = new Set(jobs.map((job) => job.name));

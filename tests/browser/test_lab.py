@@ -592,6 +592,63 @@ def test_a_token_is_sent_and_kept_out_of_the_address(visiting: Visitor) -> None:
     assert "secret" not in page.url
 
 
+TOKEN = "secret-of-the-server"
+
+
+def lock(page: Any) -> None:
+    """Let the server want a token from now on."""
+
+    def check(route: Any) -> None:
+        right = route.request.headers.get("authorization") == f"Bearer {TOKEN}"
+        route.continue_() if right else route.fulfill(status=401, json={"error": {"message": "no"}})
+
+    page.route("**/api/**", check)
+
+
+def give_token(page: Any, text: str) -> None:
+    page.locator("#banner").get_by_label("token").fill(text)
+    page.get_by_role("button", name="Go on").click()
+
+
+def test_a_shared_link_is_shown_as_soon_as_the_token_is_given(visiting: Visitor) -> None:
+    page = visiting(fragment_of({"example": "racks", "sides": [{"policy": "random"}]})).page
+    said, shared = words(page), page.url
+    lock(page)
+    page.reload()
+    page.locator("#banner", has_text="wants its token").wait_for()
+    give_token(page, "wröng")
+    page.locator("#banner", has_text="not the server's token").wait_for()
+    assert page.url == shared
+    give_token(page, f"http://127.0.0.1:8470/#token={TOKEN}")  # as `ringsched serve` prints it
+    drawn(page)
+    assert words(page) == said
+    assert knob(page, "example").input_value() == "racks"
+    assert not page.locator("#banner").is_visible()
+    assert "secret" not in page.url
+
+    page.evaluate("sessionStorage.clear()")
+    page.reload()
+    page.locator("#banner", has_text="wants its token").wait_for()
+    page.evaluate(f"location.hash = 'token={TOKEN}'")  # what was shared is not forgotten for that
+    drawn(page)
+    assert words(page) == said
+    assert "secret" not in page.url
+
+
+def test_a_server_that_comes_back_with_another_token(visiting: Visitor) -> None:
+    page = visiting().page
+    lock(page)
+    knob(page, "policy").select_option("first-fit")
+    page.locator("#banner", has_text="wants its token").wait_for()
+    assert page.locator(JOBS).count() == 6
+    give_token(page, TOKEN)
+    page.locator("#banner").wait_for(state="hidden")
+    page.locator("body:not(.stale)").wait_for()
+    assert knob(page, "policy").input_value() == "first-fit"
+    choose(page, "example", "racks")
+    assert page.locator(JOBS).count() == 12
+
+
 @pytest.mark.parametrize("width", [390, 900])
 def test_nothing_is_wider_than_the_window(visiting: Visitor, width: int) -> None:
     page = visiting(width=width).page

@@ -2,11 +2,11 @@
 
 import { ApiError } from "./api.js";
 import { address, current } from "./address.js";
-import { recovered, reached } from "./connection.js";
+import { reached } from "./connection.js";
 import { complain, forgive } from "./fields.js";
 import { jobsSection } from "./jobs_section.js";
 import { networkPanel } from "./network_panel.js";
-import { banner, toast, withdrawOffer } from "./notices.js";
+import { toast, withdrawOffer } from "./notices.js";
 import { planner } from "./planner.js";
 import { policiesPanel } from "./policies_panel.js";
 import { results } from "./results.js";
@@ -90,7 +90,7 @@ class Lab {
     if (!(error instanceof ApiError)) throw error;
     forgiveAll();
     document.body.classList.add("stale");
-    if (error.gone) return recovered().then(() => this.replan());
+    if (error.gone || error.locked) return reached().then(() => this.replan());
     const forms = [...document.querySelectorAll("#policies .side")].filter((_, at) => at === error.side);
     const said = [...forms, element("network"), element("policies")].some((form) => complain(form, error.field, error.short));
     if (!said) element("failure").textContent = error.message;
@@ -109,7 +109,7 @@ class Lab {
       wanted.scenario = wanted.example ? await exampleNamed(wanted.example) : await scenarioOf(JSON.stringify(wanted.scenario), "json");
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (error.gone) return recovered().then(() => this.arrive(raw));
+      if (error.gone || error.locked) return reached().then(() => this.arrive(raw));
       toast(`The scenario of the address is refused: ${error.message}`);
       return this.arrive(null);
     }
@@ -125,16 +125,15 @@ class Lab {
 function forgiveAll() {
   document.documentElement.dataset.ready = "yes"; // for tests
   for (const id of ["policies", "network", "outcome"]) forgive(element(id));
-  banner(null);
 }
 
 async function start() {
-  const raw = await current(); // and the token, if the address has one
+  await current(); // the token, if the address has one
   try {
-    await new Lab(await reached()).arrive(raw);
+    const about = await reached();
+    await new Lab(about).arrive(await current());
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    window.addEventListener("hashchange", () => location.reload()); // the token comes with another address
+    if (!(error instanceof ApiError)) throw error; // else the banner says it
   }
 }
 

@@ -27,9 +27,9 @@ export function withdrawOffer() {
   if (element.querySelector("button")) element.hidden = true;
 }
 
-/** Say something at the top of the page until it is said otherwise; null takes it back. */
-export function banner(text) {
+/** Say something at the top of the page until it is said otherwise, with a form to answer it if there is one; null takes it back. */
+export function banner(text, form = "") {
   const element = document.getElementById("banner");
-  element.textContent = text ?? "";
+  element.replaceChildren(text ?? "", form);
   element.hidden = !text;
 }

@@ -188,7 +188,7 @@ def test_links_get_faster_all_alike(visiting: Visitor, tmp_path: Path) -> None:
     assert "2 racks" in page.locator("#network").inner_text()
     knob(page, "links, Gbit/s").fill("-3")
     drawn(page)
-    assert "inter_server_gbps must be" in page.locator("#network").inner_text()
+    assert "the speed of links must be a number > 0, not -3" in page.locator("#network").inner_text()
     choose(page, "contention", "reserved")
     knob(page, "links, Gbit/s").fill("12.5")
     knob(page, "lanes").fill("3")
@@ -207,7 +207,7 @@ def test_a_job_is_added_changed_removed_and_had_back(visiting: Visitor, tmp_path
     dialog.get_by_label("fill in from").select_option("vgg16")
     dialog.get_by_label("GPUs").fill("99")
     dialog.get_by_role("button", name="Save").click()
-    dialog.get_by_text("gpus = 99 is more than the 16 GPUs available").wait_for()
+    dialog.get_by_text("GPUs = 99 is more than the 16 GPUs available").wait_for()
     dialog.get_by_label("GPUs").fill("2")
     dialog.get_by_role("button", name="Save").click()
     dialog.wait_for(state="hidden")
@@ -530,6 +530,33 @@ def test_a_policy_that_cannot_says_why_where_it_is_chosen(visiting: Visitor) -> 
     knob(page, "kappa").fill("1")
     drawn(page)
     assert page.locator(".wrong:not(:empty)").count() == 0
+
+
+def test_what_is_wrong_is_said_in_the_words_of_the_page(visiting: Visitor) -> None:
+    page = visiting().page
+    knob(page, "lambda").fill("0")
+    drawn(page)
+    assert page.locator(".side .wrong:not(:empty)").inner_text() == "lambda must be a number >= 1, not 0.0"
+    knob(page, "lambda").fill("")
+    knob(page, "at most, s").fill("-1")
+    knob(page, "at most, s").blur()
+    choose(page, "policy", "search")
+    wrong = page.locator("#policies .wrong:not(:empty)").inner_text()
+    assert wrong == "the time limit must be a number >= 0, not -1.0"
+    choose(page, "policy", "adaptive-overlap")
+    choose(page, "contention", "max-min")
+    assert page.locator("#network .wrong:not(:empty)").inner_text() == (
+        "contention must not be 'max-min' for policy 'adaptive-overlap'"
+    )
+    page.get_by_role("button", name="Edit bert").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("forward, ms").fill("0")
+    dialog.get_by_label("backward, ms").fill("0")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.locator(".wrong:not(:empty)").wait_for()
+    said = dialog.locator(".wrong:not(:empty)").inner_text()
+    assert "forward" in said
+    assert "_ms" not in said
 
 
 def test_no_jobs_at_all(visiting: Visitor) -> None:

@@ -92,7 +92,7 @@ class Lab {
     document.body.classList.add("stale");
     if (error.gone || error.locked) return reached().then(() => this.replan());
     const forms = [...document.querySelectorAll("#policies .side")].filter((_, at) => at === error.side);
-    const said = [...forms, element("network"), element("policies")].some((form) => complain(form, error.field, error.short));
+    const said = [...forms, element("network"), element("policies")].some((form) => complain(form, error));
     if (!said) element("failure").textContent = error.message;
     return said;
   }

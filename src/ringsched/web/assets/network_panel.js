@@ -25,8 +25,8 @@ export function networkPanel(root, about, { state, change }) {
   const setSpeed = (value) => set({ gbps: value === state().scenario.cluster.inter_server_gbps ? null : value }, "gbps");
   slider.addEventListener("input", () => setSpeed(speedAt(state().scenario.cluster.inter_server_gbps, Number(slider.value))));
   gbps.addEventListener("input", () => setSpeed(typed(gbps.value)));
-  const [modelField, lanesField] = [field("model", "contention", model), field("lanes", "lanes", lanes)];
-  const speedField = field("inter_server_gbps", "links, Gbit/s", gbps);
+  const [modelField, lanesField] = [field("model contention.model", "contention", model), field("lanes", "lanes", lanes)];
+  const speedField = field("inter_server_gbps", "links, Gbit/s", gbps, "", "the speed of links");
   speedField.querySelector("input").after(slider);
   root.append(modelField, lanesField, speedField);
   return {

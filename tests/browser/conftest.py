@@ -23,9 +23,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-
-
-PATIENCE_MS = 60_000  # for whatever a page waits for: a machine may be busy with other tests, and compile kernels
+PATIENCE_MS = 60_000  # a machine may be busy with other tests, and compile kernels
 
 
 def _skip(reason: str) -> None:

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.compiled
 JOBS = "svg.gantt path.job"
 # What a browser writes by itself when a server says no; the page says it in words of its own.
 EXPECTED = "Failed to load resource: the server responded with a status of 4"
-# What is said in passing is said until the end: a busy machine may take longer to read it, or to press its button.
+# What is said in passing stays: a busy machine may take longer to read it, or to press its button.
 TOASTS_STAY = """const later = window.setTimeout;
-window.setTimeout = (act, milliseconds, ...more) => (milliseconds === 8000 ? 0 : later(act, milliseconds, ...more));"""
+window.setTimeout = (act, after, ...more) => (after === 8000 ? 0 : later(act, after, ...more));"""
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +196,92 @@ def test_links_get_faster_all_alike(visiting: Visitor, tmp_path: Path) -> None:
     reserved, plan = shown_plan(page, tmp_path)
     assert (reserved.contention.lanes, reserved.cluster.inter_server_gbps) == (3, 12.5)
     assert plan == ringsched.plan(reserved, "sjf-bco")
+
+
+def test_more_servers_and_fewer(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting().page
+    choose(page, "example", "racks")
+    before, _ = shown_plan(page, tmp_path)
+    for _ in range(2):
+        page.get_by_role("button", name="one server more").click()
+    page.locator("#about", has_text="12 jobs on 10 servers").wait_for()
+    drawn(page)
+    more, plan = shown_plan(page, tmp_path)
+    last = before.cluster.servers[-1]
+    added = tuple(last.replace(name=name) for name in ("b-4", "b-5"))
+    assert more.cluster.servers == before.cluster.servers + added
+    assert plan == ringsched.plan(more, "sjf-bco")
+    assert "2 more than the scenario's, like b-3: 4 GPUs, rack right" in page.locator("#network").inner_text()
+    page.reload()
+    drawn(page)
+    assert shown_plan(page, tmp_path) == (more, plan)
+    assert knob(page, "example").input_value() == "racks"  # still, as a knob changes no scenario
+
+    knob(page, "servers").fill("7")
+    drawn(page)
+    fewer, plan = shown_plan(page, tmp_path)
+    assert fewer.cluster.servers == before.cluster.servers[:7]
+    assert plan == ringsched.plan(fewer, "sjf-bco")
+    for typed, said in (
+        ("0", "servers must be an integer >= 1, not 0"),
+        ("2.5", "not 2.5"),
+        ("many", "not 'many'"),
+    ):
+        knob(page, "servers").fill(typed)
+        drawn(page)
+        assert said in page.locator("#network .wrong:not(:empty)").inner_text()
+    knob(page, "servers").fill("1000000000")
+    drawn(page)
+    assert "1000000000 servers are more than" in page.locator("#failure").inner_text()
+    knob(page, "servers").fill("2")
+    drawn(page)
+    assert page.locator("#failure").inner_text() == (
+        "jobs[0] 'pretrain': gpus = 24 is more than the 16 GPUs available in the cluster"
+    )
+    knob(page, "servers").fill("8")
+    drawn(page)
+    assert shown_plan(page, tmp_path)[0] == before
+
+
+def test_a_job_has_to_fit_into_the_servers_that_are_planned_with(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting().page
+    knob(page, "servers").fill("3")
+    drawn(page)
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("button", name="Edit bert").click()
+    dialog.get_by_label("GPUs").fill("13")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.get_by_text("GPUs = 13 is more than the 12 GPUs available").wait_for()
+    dialog.get_by_role("button", name="Cancel").click()
+    change_job(page, "bert", "GPUs", "12")
+    knob(page, "servers").fill("")  # as the scenario says
+    drawn(page)
+    assert len(shown_plan(page, tmp_path)[0].cluster.servers) == 4
+    knob(page, "servers").fill("6")
+    drawn(page)
+    change_job(page, "bert", "GPUs", "24")
+    planned = shown_plan(page, tmp_path)
+    assert (planned[0].jobs[0].gpus, len(planned[0].cluster.servers)) == (24, 6)
+    page.reload()  # the address holds a scenario that fits
+    drawn(page)
+    assert shown_plan(page, tmp_path) == planned
+
+
+NAMES = """async (given) => {
+  const { withServers } = await import("/assets/servers.js");
+  const named = (names) => ({ cluster: { servers: names.map((name) => ({ name, gpus: 1 })) } });
+  return given.map((names) => withServers(named(names), 4).cluster.servers.map((each) => each.name));
+}"""
+
+
+def test_new_servers_have_names_of_their_own(visiting: Visitor) -> None:
+    given = [["node-4", "node-2"], ["gpu08", "gpu09"], ["big"], ["-2", "x1234567890123"]]
+    assert visiting().page.evaluate(NAMES, given) == [
+        ["node-4", "node-2", "node-3", "node-5"],
+        ["gpu08", "gpu09", "gpu10", "gpu11"],
+        ["big", "big-2", "big-3", "big-4"],
+        ["-2", "x1234567890123", "x1234567890124", "x1234567890125"],
+    ]
 
 
 def test_a_job_is_added_changed_removed_and_had_back(visiting: Visitor, tmp_path: Path) -> None:

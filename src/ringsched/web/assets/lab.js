@@ -12,6 +12,7 @@ import { policiesPanel } from "./policies_panel.js";
 import { results } from "./results.js";
 import { exampleNamed, scenarioOf, scenarioPanel } from "./scenario_panel.js";
 import { searchPanel } from "./search_panel.js";
+import { numServers } from "./servers.js";
 import { freshState, labelsOf, requestOf, restored } from "./state.js";
 import { counted, shortened } from "./text.js";
 import { tools } from "./tools.js";
@@ -66,9 +67,10 @@ class Lab {
   }
 
   showChoices() {
-    const { name, jobs, cluster } = this.state.scenario;
+    const { scenario, network } = this.state;
+    const { name, jobs } = scenario;
     for (const panel of this.panels) panel.show(this.state);
-    element("about").textContent = `${shortened(name ?? "unnamed scenario", 80)}: ${counted(jobs.length, "job")} on ${counted(cluster.servers.length, "server")}`;
+    element("about").textContent = `${shortened(name ?? "unnamed scenario", 80)}: ${counted(jobs.length, "job")} on ${counted(numServers(scenario, network.servers), "server")}`;
     this.results.showFind();
     this.jobs.show();
   }

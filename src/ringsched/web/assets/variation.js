@@ -1,11 +1,14 @@
 // The scenario with what the knobs of the network change, and with jobs added, changed and removed.
 
-/** Return the scenario as it is planned: links faster or slower by one factor, another contention model. */
+import { withServers } from "./servers.js";
+
+/** Return the scenario as it is planned: more or fewer servers, links faster or slower by one factor, another contention model. */
 export function varied(scenario, network) {
   const factor = factorOf(scenario, network);
+  const { cluster } = withServers(scenario, network.servers);
   return {
     ...scenario,
-    cluster: factor === 1 ? scenario.cluster : faster(scenario.cluster, network.gbps, factor),
+    cluster: factor === 1 ? cluster : faster(cluster, network.gbps, factor),
     contention: contentionOf(scenario.contention, network),
   };
 }

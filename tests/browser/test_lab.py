@@ -772,6 +772,18 @@ def test_nothing_is_wider_than_the_window(visiting: Visitor, width: int) -> None
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+@pytest.mark.parametrize("width", [390, 768])
+def test_a_knob_and_what_it_does_are_seen_together(visiting: Visitor, width: int) -> None:
+    page = visiting(width=width).page
+    choose(page, "example", "racks")
+    for label in ("policy", "servers", "contention"):
+        knob(page, label).focus()
+        boxes = [each.bounding_box() for each in (knob(page, label), page.locator("#words"))]
+        assert all(box["y"] >= 0 and box["y"] + box["height"] <= 900 for box in boxes)
+        low, high = sorted(boxes, key=lambda box: box["y"])
+        assert low["y"] + low["height"] <= high["y"]  # neither hides the other
+
+
 def test_light_and_dark(visiting: Visitor) -> None:
     background = "getComputedStyle(document.body).backgroundColor"
     light = visiting(color_scheme="light").page.evaluate(background)

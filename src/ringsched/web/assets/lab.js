@@ -44,6 +44,7 @@ class Lab {
     tools(element("tools"), { answer: this.results.answer, scenario: () => this.planned(), link: () => this.address.link(this.state) });
     window.addEventListener("pageshow", (event) => event.persisted && this.replan()); // what was under way had ended
     element("skip").addEventListener("click", () => element("results").focus());
+    element("lab").hidden = false;
   }
 
   /** Take a new part of the state; `what` says what it is about, so that turning one knob is one step back. */

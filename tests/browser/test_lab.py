@@ -490,6 +490,38 @@ def test_the_address_is_all_there_is(visiting: Visitor, browser: Any, tmp_path: 
     assert words(page) == said
 
 
+# Someone goes back, and chooses something as soon as the browser has gone there, or a little later.
+BACK_AND_CHOOSE = """async ([policy, later]) => {
+  const select = document.querySelector("#policies select");
+  const gone = new Promise((resolve) => window.addEventListener("popstate", resolve, { once: true }));
+  history.back();
+  await gone;
+  if (later) await fetch("/api/v1/about");
+  select.value = policy;
+  select.dispatchEvent(new Event("change"));
+  for (let times = 0; times < 5; times += 1) await fetch("/api/v1/about"); // time for what may come too late
+}"""
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_is_chosen_after_going_back_counts(visiting: Visitor, tmp_path: Path, later: bool) -> None:
+    page = visiting().page
+    choose(page, "example", "racks")
+    page.get_by_role("button", name="Remove lstm").click()  # so that the way back asks the server
+    drawn(page)
+    choose(page, "policy", "first-fit")
+    choose(page, "policy", "list-scheduling")
+    page.evaluate(BACK_AND_CHOOSE, ["random", later])
+    drawn(page)
+    assert knob(page, "policy").input_value() == "random"
+    scenario, plan = shown_plan(page, tmp_path)
+    assert plan.policy == "random"
+    assert plan == ringsched.plan(scenario, "random")
+    page.reload()
+    drawn(page)
+    assert knob(page, "policy").input_value() == "random"
+
+
 def fragment_of(state: object) -> str:
     """What the page makes of a state: raw deflate, in the letters of addresses."""
     packer = zlib.compressobj(wbits=-15)

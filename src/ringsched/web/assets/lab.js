@@ -40,7 +40,12 @@ class Lab {
       onFailure: (error) => this.fail(error),
       onSearch: (progress) => this.search.show(progress),
     });
-    this.address = address((raw) => this.arrive(raw));
+    let departure = 0;
+    window.addEventListener("popstate", () => {
+      this.travels += 1;
+      departure = this.travels;
+    });
+    this.address = address((raw) => departure === this.travels && this.arrive(raw)); // else the user went on while it was read
     tools(element("tools"), { answer: this.results.answer, scenario: () => this.planned(), link: () => this.address.link(this.state) });
     window.addEventListener("pageshow", (event) => event.persisted && this.replan()); // what was under way had ended
     element("skip").addEventListener("click", () => element("results").focus());
@@ -112,7 +117,8 @@ class Lab {
       wanted.scenario = wanted.example ? await exampleNamed(wanted.example) : await scenarioOf(JSON.stringify(wanted.scenario), "json");
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (error.gone || error.locked) return reached().then(() => this.arrive(raw));
+      if (travel !== this.travels) return undefined;
+      if (error.gone || error.locked) return reached().then(() => travel === this.travels && this.arrive(raw));
       toast(`The scenario of the address is refused: ${error.message}`);
       return this.arrive(null);
     }

@@ -23,6 +23,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE_MS = 60_000  # a machine may be busy with other tests, and compile kernels
 
 
 def _skip(reason: str) -> None:
@@ -38,9 +39,10 @@ def browser() -> Iterator[Any]:
     if path is None:
         _skip("THE REPORT IS NOT TRIED IN A BROWSER: there is no chromium (Debian: apt-get install chromium)")
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         _skip("THE REPORT IS NOT TRIED IN A BROWSER: there is no playwright (pip install 'ringsched[dev]')")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path, args=ARGUMENTS, headless=True)
         yield opened
@@ -54,6 +56,7 @@ class Visit:
         self.page = page
         self.allowed = allowed
         self.complaints: list[str] = []
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: self.complaints.append(f"console {message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))

@@ -24,6 +24,9 @@ pytestmark = pytest.mark.compiled
 JOBS = "svg.gantt path.job"
 # What a browser writes by itself when a server says no; the page says it in words of its own.
 EXPECTED = "Failed to load resource: the server responded with a status of 4"
+# What is said in passing stays: a busy machine may take longer to read it, or to press its button.
+TOASTS_STAY = """const later = window.setTimeout;
+window.setTimeout = (act, after, ...more) => (after === 8000 ? 0 : later(act, after, ...more));"""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +39,7 @@ def lab() -> Iterator[str]:
         said = server.stdout.readline()
         yield re.findall(r"http://\S+", said)[0]
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=120)
 
 
 Visitor = Callable[..., Visit]
@@ -51,6 +54,7 @@ def visiting(browser: Any, lab: str) -> Iterator[Visitor]:
         size = {"width": options.pop("width", 1280), "height": options.pop("height", 900)}
         visit = Visit(browser.new_context(viewport=size, **options).new_page(), allowed=lab)
         visits.append(visit)
+        visit.page.add_init_script(TOASTS_STAY)
         visit.page.goto(lab + fragment)
         drawn(visit.page)
         return visit
@@ -184,7 +188,7 @@ def test_links_get_faster_all_alike(visiting: Visitor, tmp_path: Path) -> None:
     assert "2 racks" in page.locator("#network").inner_text()
     knob(page, "links, Gbit/s").fill("-3")
     drawn(page)
-    assert "inter_server_gbps must be" in page.locator("#network").inner_text()
+    assert "the speed of links must be a number > 0, not -3" in page.locator("#network").inner_text()
     choose(page, "contention", "reserved")
     knob(page, "links, Gbit/s").fill("12.5")
     knob(page, "lanes").fill("3")
@@ -192,6 +196,92 @@ def test_links_get_faster_all_alike(visiting: Visitor, tmp_path: Path) -> None:
     reserved, plan = shown_plan(page, tmp_path)
     assert (reserved.contention.lanes, reserved.cluster.inter_server_gbps) == (3, 12.5)
     assert plan == ringsched.plan(reserved, "sjf-bco")
+
+
+def test_more_servers_and_fewer(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting().page
+    choose(page, "example", "racks")
+    before, _ = shown_plan(page, tmp_path)
+    for _ in range(2):
+        page.get_by_role("button", name="one server more").click()
+    page.locator("#about", has_text="12 jobs on 10 servers").wait_for()
+    drawn(page)
+    more, plan = shown_plan(page, tmp_path)
+    last = before.cluster.servers[-1]
+    added = tuple(last.replace(name=name) for name in ("b-4", "b-5"))
+    assert more.cluster.servers == before.cluster.servers + added
+    assert plan == ringsched.plan(more, "sjf-bco")
+    assert "2 more than the scenario's, like b-3: 4 GPUs, rack right" in page.locator("#network").inner_text()
+    page.reload()
+    drawn(page)
+    assert shown_plan(page, tmp_path) == (more, plan)
+    assert knob(page, "example").input_value() == "racks"  # still, as a knob changes no scenario
+
+    knob(page, "servers").fill("7")
+    drawn(page)
+    fewer, plan = shown_plan(page, tmp_path)
+    assert fewer.cluster.servers == before.cluster.servers[:7]
+    assert plan == ringsched.plan(fewer, "sjf-bco")
+    for typed, said in (
+        ("0", "servers must be an integer >= 1, not 0"),
+        ("2.5", "not 2.5"),
+        ("many", "not 'many'"),
+    ):
+        knob(page, "servers").fill(typed)
+        drawn(page)
+        assert said in page.locator("#network .wrong:not(:empty)").inner_text()
+    knob(page, "servers").fill("1000000000")
+    drawn(page)
+    assert "1000000000 servers are more than" in page.locator("#failure").inner_text()
+    knob(page, "servers").fill("2")
+    drawn(page)
+    assert page.locator("#failure").inner_text() == (
+        "jobs[0] 'pretrain': gpus = 24 is more than the 16 GPUs available in the cluster"
+    )
+    knob(page, "servers").fill("8")
+    drawn(page)
+    assert shown_plan(page, tmp_path)[0] == before
+
+
+def test_a_job_has_to_fit_into_the_servers_that_are_planned_with(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting().page
+    knob(page, "servers").fill("3")
+    drawn(page)
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("button", name="Edit bert").click()
+    dialog.get_by_label("GPUs").fill("13")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.get_by_text("GPUs = 13 is more than the 12 GPUs available").wait_for()
+    dialog.get_by_role("button", name="Cancel").click()
+    change_job(page, "bert", "GPUs", "12")
+    knob(page, "servers").fill("")  # as the scenario says
+    drawn(page)
+    assert len(shown_plan(page, tmp_path)[0].cluster.servers) == 4
+    knob(page, "servers").fill("6")
+    drawn(page)
+    change_job(page, "bert", "GPUs", "24")
+    planned = shown_plan(page, tmp_path)
+    assert (planned[0].jobs[0].gpus, len(planned[0].cluster.servers)) == (24, 6)
+    page.reload()  # the address holds a scenario that fits
+    drawn(page)
+    assert shown_plan(page, tmp_path) == planned
+
+
+NAMES = """async (given) => {
+  const { withServers } = await import("/assets/servers.js");
+  const named = (names) => ({ cluster: { servers: names.map((name) => ({ name, gpus: 1 })) } });
+  return given.map((names) => withServers(named(names), 4).cluster.servers.map((each) => each.name));
+}"""
+
+
+def test_new_servers_have_names_of_their_own(visiting: Visitor) -> None:
+    given = [["node-4", "node-2"], ["gpu08", "gpu09"], ["big"], ["-2", "x1234567890123"]]
+    assert visiting().page.evaluate(NAMES, given) == [
+        ["node-4", "node-2", "node-3", "node-5"],
+        ["gpu08", "gpu09", "gpu10", "gpu11"],
+        ["big", "big-2", "big-3", "big-4"],
+        ["-2", "x1234567890123", "x1234567890124", "x1234567890125"],
+    ]
 
 
 def test_a_job_is_added_changed_removed_and_had_back(visiting: Visitor, tmp_path: Path) -> None:
@@ -203,7 +293,7 @@ def test_a_job_is_added_changed_removed_and_had_back(visiting: Visitor, tmp_path
     dialog.get_by_label("fill in from").select_option("vgg16")
     dialog.get_by_label("GPUs").fill("99")
     dialog.get_by_role("button", name="Save").click()
-    dialog.get_by_text("gpus = 99 is more than the 16 GPUs available").wait_for()
+    dialog.get_by_text("GPUs = 99 is more than the 16 GPUs available").wait_for()
     dialog.get_by_label("GPUs").fill("2")
     dialog.get_by_role("button", name="Save").click()
     dialog.wait_for(state="hidden")
@@ -232,10 +322,74 @@ def test_a_job_is_added_changed_removed_and_had_back(visiting: Visitor, tmp_path
     page.get_by_role("button", name="Edit mine").wait_for(state="detached")
 
 
+def change_job(page: Any, name: str, label: str, value: str) -> None:
+    """Change one field of a job."""
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("button", name=f"Edit {name}", exact=True).click()
+    dialog.get_by_label(label, exact=True).fill(value)
+    dialog.get_by_role("button", name="Save").click()
+    dialog.wait_for(state="hidden")
+    drawn(page)
+
+
+def undo(page: Any) -> None:
+    page.get_by_role("button", name="Undo").click()
+    drawn(page)
+
+
+def test_a_removed_job_comes_back_among_what_was_changed_since(visiting: Visitor, tmp_path: Path) -> None:
+    page = visiting().page
+    before = ringsched.load_scenario(downloaded(page, "scenario", tmp_path)).jobs
+    page.get_by_role("button", name=f"Remove {before[1].name}", exact=True).click()
+    drawn(page)
+    change_job(page, before[0].name, "iterations", "123")
+    undo(page)
+    after = ringsched.load_scenario(downloaded(page, "scenario", tmp_path)).jobs
+    assert after == (before[0].replace(iterations=123), *before[1:])
+    assert knob(page, "example").input_value() == ""
+
+    choose(page, "example", "small")
+    page.get_by_role("button", name=f"Remove {before[-1].name}", exact=True).click()
+    drawn(page)
+    assert knob(page, "example").input_value() == ""
+    undo(page)
+    assert knob(page, "example").input_value() == "small"  # as it came
+
+
+def test_a_removed_job_whose_name_is_taken_comes_back_under_another(
+    visiting: Visitor, tmp_path: Path
+) -> None:
+    page = visiting().page
+    before = ringsched.load_scenario(downloaded(page, "scenario", tmp_path)).jobs
+    page.get_by_role("button", name=f"Remove {before[0].name}", exact=True).click()
+    drawn(page)
+    change_job(page, before[1].name, "name", before[0].name)
+    undo(page)
+    scenario, plan = shown_plan(page, tmp_path)
+    assert scenario.jobs[0] == before[0].replace(name="job-6")
+    assert scenario.jobs[1] == before[1].replace(name=before[0].name)
+    assert ringsched.verify(scenario, plan).valid
+
+
+def test_no_job_is_put_back_into_another_scenario(visiting: Visitor) -> None:
+    page = visiting().page
+    removal = page.get_by_role("button", name="Remove lstm")
+    removal.click()
+    page.get_by_role("button", name="Undo").wait_for()
+    choose(page, "example", "racks")
+    page.get_by_role("button", name="Undo").wait_for(state="hidden")
+    choose(page, "example", "small")
+    removal.click()
+    page.get_by_role("button", name="Undo").wait_for()
+    page.go_back()  # which brings the job back by itself
+    removal.wait_for()
+    page.get_by_role("button", name="Undo").wait_for(state="hidden")
+
+
 def test_a_search_is_watched_and_stopped(visiting: Visitor, tmp_path: Path) -> None:
     page = visiting().page
     choose(page, "example", "paper")
-    knob(page, "at most, s").fill("60")
+    knob(page, "at most, s").fill("600")
     knob(page, "at most, s").blur()
     page.get_by_role("button", name="Search for a better plan").click()
     page.locator("#search .said", has_text="searching").wait_for()
@@ -256,7 +410,7 @@ def test_a_search_is_watched_and_stopped(visiting: Visitor, tmp_path: Path) -> N
 def test_a_search_that_nobody_watches_ends(visiting: Visitor, lab: str) -> None:
     page = visiting().page
     choose(page, "example", "paper")
-    knob(page, "at most, s").fill("60")
+    knob(page, "at most, s").fill("600")
     with page.expect_response(lambda each: each.url.endswith("/searches")) as begun:
         page.get_by_role("button", name="Search for a better plan").click()
     first = begun.value.json()["id"]
@@ -267,13 +421,10 @@ def test_a_search_that_nobody_watches_ends(visiting: Visitor, lab: str) -> None:
     page.locator("#search .said", has_text="searching").wait_for()
     choose(page, "policy", "longest-first")
     for each in (first, second):
-        answer = page.request.get(f"{lab}api/v1/searches/{each}").json()
-        for _ in range(50):
-            if answer["state"] != "running":
-                break
+        address = f"{lab}api/v1/searches/{each}"
+        while (state := page.request.get(address).json()["state"]) == "running":  # until its limit at most
             page.wait_for_timeout(100)
-            answer = page.request.get(f"{lab}api/v1/searches/{each}").json()
-        assert answer["state"] == "stopped"
+        assert state == "stopped"
 
 
 def test_two_policies_side_by_side(visiting: Visitor, tmp_path: Path) -> None:
@@ -346,6 +497,38 @@ def test_a_plan_that_comes_while_a_button_is_pressed_does_not_take_the_button_aw
     drawn(page)
     page.mouse.up()
     page.get_by_role("button", name="Edit lstm").wait_for(state="detached")
+
+
+# Someone goes back, and chooses something as soon as the browser has gone there, or a little later.
+BACK_AND_CHOOSE = """async ([policy, later]) => {
+  const select = document.querySelector("#policies select");
+  const gone = new Promise((resolve) => window.addEventListener("popstate", resolve, { once: true }));
+  history.back();
+  await gone;
+  if (later) await fetch("/api/v1/about");
+  select.value = policy;
+  select.dispatchEvent(new Event("change"));
+  for (let times = 0; times < 5; times += 1) await fetch("/api/v1/about"); // time for what may come too late
+}"""
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_is_chosen_after_going_back_counts(visiting: Visitor, tmp_path: Path, later: bool) -> None:
+    page = visiting().page
+    choose(page, "example", "racks")
+    page.get_by_role("button", name="Remove lstm").click()  # so that the way back asks the server
+    drawn(page)
+    choose(page, "policy", "first-fit")
+    choose(page, "policy", "list-scheduling")
+    page.evaluate(BACK_AND_CHOOSE, ["random", later])
+    drawn(page)
+    assert knob(page, "policy").input_value() == "random"
+    scenario, plan = shown_plan(page, tmp_path)
+    assert plan.policy == "random"
+    assert plan == ringsched.plan(scenario, "random")
+    page.reload()
+    drawn(page)
+    assert knob(page, "policy").input_value() == "random"
 
 
 def fragment_of(state: object) -> str:
@@ -476,6 +659,33 @@ def test_a_policy_that_cannot_says_why_where_it_is_chosen(visiting: Visitor) -> 
     assert page.locator(".wrong:not(:empty)").count() == 0
 
 
+def test_what_is_wrong_is_said_in_the_words_of_the_page(visiting: Visitor) -> None:
+    page = visiting().page
+    knob(page, "lambda").fill("0")
+    drawn(page)
+    assert page.locator(".side .wrong:not(:empty)").inner_text() == "lambda must be a number >= 1, not 0.0"
+    knob(page, "lambda").fill("")
+    knob(page, "at most, s").fill("-1")
+    knob(page, "at most, s").blur()
+    choose(page, "policy", "search")
+    wrong = page.locator("#policies .wrong:not(:empty)").inner_text()
+    assert wrong == "the time limit must be a number >= 0, not -1.0"
+    choose(page, "policy", "adaptive-overlap")
+    choose(page, "contention", "max-min")
+    assert page.locator("#network .wrong:not(:empty)").inner_text() == (
+        "contention must not be 'max-min' for policy 'adaptive-overlap'"
+    )
+    page.get_by_role("button", name="Edit bert").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("forward, ms").fill("0")
+    dialog.get_by_label("backward, ms").fill("0")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.locator(".wrong:not(:empty)").wait_for()
+    said = dialog.locator(".wrong:not(:empty)").inner_text()
+    assert "forward" in said
+    assert "_ms" not in said
+
+
 def test_no_jobs_at_all(visiting: Visitor) -> None:
     page = visiting().page
     load(page, ringsched.load_scenario(Path("examples/first.toml")).replace(jobs=()))
@@ -497,8 +707,9 @@ def test_only_the_newest_wish_counts(visiting: Visitor) -> None:
 
     page.route("**/api/v1/plan", hold)
     knob(page, "policy").select_option("first-fit")
-    page.wait_for_timeout(300)
-    assert page.locator("body.working").count() == 1
+    page.locator("body.working").wait_for()
+    while not held:
+        page.wait_for_timeout(10)
     assert page.locator(JOBS).count() == 6  # the old picture stays
     choose(page, "policy", "random")
     said = words(page)
@@ -536,6 +747,63 @@ def test_a_token_is_sent_and_kept_out_of_the_address(visiting: Visitor) -> None:
     assert "secret" not in page.url
 
 
+TOKEN = "secret-of-the-server"
+
+
+def lock(page: Any) -> None:
+    """Let the server want a token from now on."""
+
+    def check(route: Any) -> None:
+        right = route.request.headers.get("authorization") == f"Bearer {TOKEN}"
+        route.continue_() if right else route.fulfill(status=401, json={"error": {"message": "no"}})
+
+    page.route("**/api/**", check)
+
+
+def give_token(page: Any, text: str) -> None:
+    page.locator("#banner").get_by_label("token").fill(text)
+    page.get_by_role("button", name="Go on").click()
+
+
+def test_a_shared_link_is_shown_as_soon_as_the_token_is_given(visiting: Visitor) -> None:
+    page = visiting(fragment_of({"example": "racks", "sides": [{"policy": "random"}]})).page
+    said, shared = words(page), page.url
+    lock(page)
+    page.reload()
+    page.locator("#banner", has_text="wants its token").wait_for()
+    give_token(page, "wröng")
+    page.locator("#banner", has_text="not the server's token").wait_for()
+    assert page.url == shared
+    give_token(page, f"http://127.0.0.1:8470/#token={TOKEN}")  # as `ringsched serve` prints it
+    drawn(page)
+    assert words(page) == said
+    assert knob(page, "example").input_value() == "racks"
+    assert not page.locator("#banner").is_visible()
+    assert "secret" not in page.url
+
+    page.evaluate("sessionStorage.clear()")
+    page.reload()
+    page.locator("#banner", has_text="wants its token").wait_for()
+    page.evaluate(f"location.hash = 'token={TOKEN}'")  # what was shared is not forgotten for that
+    drawn(page)
+    assert words(page) == said
+    assert "secret" not in page.url
+
+
+def test_a_server_that_comes_back_with_another_token(visiting: Visitor) -> None:
+    page = visiting().page
+    lock(page)
+    knob(page, "policy").select_option("first-fit")
+    page.locator("#banner", has_text="wants its token").wait_for()
+    assert page.locator(JOBS).count() == 6
+    give_token(page, TOKEN)
+    page.locator("#banner").wait_for(state="hidden")
+    page.locator("body:not(.stale)").wait_for()
+    assert knob(page, "policy").input_value() == "first-fit"
+    choose(page, "example", "racks")
+    assert page.locator(JOBS).count() == 12
+
+
 @pytest.mark.parametrize("width", [390, 900])
 def test_nothing_is_wider_than_the_window(visiting: Visitor, width: int) -> None:
     page = visiting(width=width).page
@@ -544,6 +812,18 @@ def test_nothing_is_wider_than_the_window(visiting: Visitor, width: int) -> None
     page.locator("svg.gantt").nth(1).wait_for()
     drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_a_knob_and_what_it_does_are_seen_together(visiting: Visitor, width: int) -> None:
+    page = visiting(width=width).page
+    choose(page, "example", "racks")
+    for label in ("policy", "servers", "contention"):
+        knob(page, label).focus()
+        boxes = [each.bounding_box() for each in (knob(page, label), page.locator("#words"))]
+        assert all(box["y"] >= 0 and box["y"] + box["height"] <= 900 for box in boxes)
+        low, high = sorted(boxes, key=lambda box: box["y"])
+        assert low["y"] + low["height"] <= high["y"]  # neither hides the other
 
 
 def test_light_and_dark(visiting: Visitor) -> None:

@@ -1,6 +1,7 @@
 // Asks the server. Every answer that is no is an ApiError with one sentence; silence is one with `gone`.
 
 const ROOT = "/api/v1";
+const TOKEN = "ringsched-token"; // kept until the tab is closed
 const MOST_TRIES = 6; // of a server that is busy
 
 /** What the server says is wrong, where it says so. */
@@ -8,6 +9,11 @@ export class ApiError extends Error {
   constructor({ message, place = null, field = null }, { status = 0, gone = false } = {}) {
     super(message);
     Object.assign(this, { place, field, status, gone });
+  }
+
+  /** Whether the server wants a token, or another one. */
+  get locked() {
+    return this.status === 401;
   }
 
   /** The sentence without the place in front, for where the place is plain to see. */
@@ -18,7 +24,7 @@ export class ApiError extends Error {
 }
 
 const GONE = { message: "The server does not answer. Is `ringsched serve` still running?" };
-const NO_TOKEN = { message: "The server wants its token: open the address that `ringsched serve` printed, with #token= at its end." };
+const NO_TOKEN = { message: "The server wants its token: it is at the end of the address that `ringsched serve` printed, after #token=." };
 
 /** Ask and return the answer, which is JSON unless said otherwise. */
 export async function ask(method, path, body, { signal, as = "json", keepalive = false } = {}) {
@@ -83,7 +89,7 @@ async function refusal(answer) {
 }
 
 function headers(body) {
-  const token = sessionStorage.getItem("ringsched-token");
+  const token = sessionStorage.getItem(TOKEN);
   return {
     ...(body === undefined ? {} : { "Content-Type": "application/json" }),
     ...(token ? { Authorization: `Bearer ${token}` } : {}),
@@ -93,8 +99,18 @@ function headers(body) {
 /** Keep the token of an address like `#token=...` for this tab; returns whether there was one. */
 export function keepToken(fragment) {
   const token = new URLSearchParams(fragment).get("token");
-  if (token) sessionStorage.setItem("ringsched-token", token);
+  if (token) setToken(token);
   return Boolean(token);
+}
+
+/** Keep a token for this tab, without letters that none has: a browser would not send them. */
+export function setToken(token) {
+  sessionStorage.setItem(TOKEN, token.replaceAll(/[^!-~]/g, ""));
+}
+
+/** Return whether there is a token, right or wrong. */
+export function hasToken() {
+  return Boolean(sessionStorage.getItem(TOKEN));
 }
 
 /** Wait, or until the signal says that nobody wants to any more. */

@@ -1,23 +1,14 @@
-// A server that is gone may come back: say so, and ask again until it does.
+// A server that is gone may come back, and one that wants a token be given it: say so, and ask again until it answers.
 
-import { ask, pause } from "./api.js";
+import { ask, hasToken, pause } from "./api.js";
 import { banner } from "./notices.js";
+import { tokenGiven } from "./token_form.js";
 
 const AGAIN_MS = 2000;
 let waiting = null;
 
 /** Return what the server says of itself, as soon as it says anything. */
-export async function reached() {
-  try {
-    return await ask("GET", "/about");
-  } catch (error) {
-    say(error);
-    return recovered();
-  }
-}
-
-/** Wait until the server answers again; returns what it says of itself. */
-export function recovered() {
+export function reached() {
   waiting ??= asking().finally(() => {
     waiting = null;
   });
@@ -31,14 +22,20 @@ async function asking() {
       banner(null);
       return about;
     } catch (error) {
-      say(error);
+      await mended(error);
     }
-    await pause(AGAIN_MS);
   }
 }
 
-/** Say what is wrong at the top of the page; raise it, too, if waiting does not help. */
-function say(error) {
-  banner(error.gone ? `${error.message} This page asks again every two seconds.` : error.message);
-  if (!error.gone) throw error;
+/** Wait for what may mend an error, and say so at the top of the page; raise it if nothing does. */
+async function mended(error) {
+  if (error.gone) {
+    banner(`${error.message} This page asks again every two seconds.`);
+    await pause(AGAIN_MS);
+  } else if (error.locked) {
+    await tokenGiven(hasToken() ? "This is not the server's token: it is at the end of the address that `ringsched serve` printed." : error.message);
+  } else {
+    banner(error.message);
+    throw error;
+  }
 }

@@ -2,13 +2,13 @@
 
 import { freshId, html } from "./dom.js";
 
-/** Return a labelled control; `name` is how the server calls the field. */
-export function field(name, label, control, hint = "") {
+/** Return a labelled control; `name` is how the server calls the field, or several such names, `said` how the page speaks of it. */
+export function field(name, label, control, hint = "", said = label.split(",")[0]) {
   const id = freshId("field");
   control.id = id;
   control.setAttribute("aria-describedby", `${id}-hint ${id}-wrong`);
   return html(
-    "div", { class: "field", "data-field": name },
+    "div", { class: "field", "data-field": name, "data-said": said },
     html("label", { for: id }, label), control,
     html("span", { class: "hint note", id: `${id}-hint` }, hint),
     html("span", { class: "wrong", id: `${id}-wrong`, role: "alert" }),
@@ -43,14 +43,22 @@ export function setValue(control, value) {
   if (!isCleared && typed(control.value) !== (value ?? null)) control.value = String(value ?? "");
 }
 
-/** Say what is wrong at the field it is about; returns whether there is such a field. */
-export function complain(root, name, sentence) {
-  const wrapper = [...root.querySelectorAll("[data-field]")].find((each) => each.dataset.field === name);
+/** Say what is wrong at the field it is about, in the page's words; returns whether there is such a field. */
+export function complain(root, { field: name, short }) {
+  const wrappers = [...root.querySelectorAll("[data-field]")];
+  const wrapper = wrappers.find((each) => each.dataset.field.split(" ").includes(name));
   if (!wrapper) return false;
+  const sentence = short.startsWith(`${name} `) ? `${wrapper.dataset.said}${short.slice(name.length)}` : short;
   wrapper.closest("details")?.setAttribute("open", "");
-  wrapper.querySelector(".wrong").textContent = sentence;
+  wrapper.querySelector(".wrong").textContent = inPageWords(sentence, wrappers);
   wrapper.querySelector("input, select").setAttribute("aria-invalid", "true");
   return true;
+}
+
+/** Return a sentence with other fields, too, as the page calls them; a name without underscore may be a word like any other. */
+function inPageWords(sentence, wrappers) {
+  const said = new Map(wrappers.map(({ dataset }) => [dataset.field, dataset.said]));
+  return sentence.replaceAll(/\w+_\w+/g, (word) => said.get(word) ?? word);
 }
 
 /** Take back all complaints. */

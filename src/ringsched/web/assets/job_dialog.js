@@ -14,7 +14,7 @@ const FIELDS = [
   ["backward_ms", "backward, ms", "per iteration"],
 ];
 const MORE = [
-  ["submit_s", "submitted at, s", "0 if empty"],
+  ["submit_s", "submitted at, s", "0 if empty", "the time of submission"],
   ["weight", "weight", "of its completion; 1 if empty"],
   ["server_slack", "lambda of this job", "server_slack; 1 if empty"],
   ["estimate_s", "estimate, s", "of its user; its best case if empty"],
@@ -35,7 +35,7 @@ export function jobDialog(catalogue, save, onLost) {
   model.addEventListener("change", () => {
     for (const name of MODEL_FIELDS) if (model.value) inputs.get(name).value = catalogue[model.value][name];
   });
-  const made = (fields) => fields.map(([name, label, hint]) => field(name, label, inputs.get(name), hint));
+  const made = (fields) => fields.map(([name, label, hint, said]) => field(name, label, inputs.get(name), hint, said));
   const [title, wrong] = [html("h2"), html("p", { class: "wrong", role: "alert" })];
   const form = html(
     "form", { method: "dialog" }, title,
@@ -58,7 +58,7 @@ export function jobDialog(catalogue, save, onLost) {
       dialog.close();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (!complain(form, error.field, error.short)) wrong.textContent = error.message;
+      if (!complain(form, error)) wrong.textContent = error.message;
       form.querySelector("[aria-invalid]")?.focus();
     }
   });

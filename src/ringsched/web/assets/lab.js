@@ -2,16 +2,17 @@
 
 import { ApiError } from "./api.js";
 import { address, current } from "./address.js";
-import { recovered, reached } from "./connection.js";
+import { reached } from "./connection.js";
 import { complain, forgive } from "./fields.js";
 import { jobsSection } from "./jobs_section.js";
 import { networkPanel } from "./network_panel.js";
-import { banner, toast } from "./notices.js";
+import { toast, withdrawOffer } from "./notices.js";
 import { planner } from "./planner.js";
 import { policiesPanel } from "./policies_panel.js";
 import { results } from "./results.js";
 import { exampleNamed, scenarioOf, scenarioPanel } from "./scenario_panel.js";
 import { searchPanel } from "./search_panel.js";
+import { numServers } from "./servers.js";
 import { freshState, labelsOf, requestOf, restored } from "./state.js";
 import { counted, shortened } from "./text.js";
 import { tools } from "./tools.js";
@@ -39,10 +40,16 @@ class Lab {
       onFailure: (error) => this.fail(error),
       onSearch: (progress) => this.search.show(progress),
     });
-    this.address = address((raw) => this.arrive(raw));
+    let departure = 0;
+    window.addEventListener("popstate", () => {
+      this.travels += 1;
+      departure = this.travels;
+    });
+    this.address = address((raw) => departure === this.travels && this.arrive(raw)); // else the user went on while it was read
     tools(element("tools"), { answer: this.results.answer, scenario: () => this.planned(), link: () => this.address.link(this.state) });
     window.addEventListener("pageshow", (event) => event.persisted && this.replan()); // what was under way had ended
     element("skip").addEventListener("click", () => element("results").focus());
+    element("lab").hidden = false;
   }
 
   /** Take a new part of the state; `what` says what it is about, so that turning one knob is one step back. */
@@ -56,6 +63,7 @@ class Lab {
 
   load(scenario, example = null) {
     const { network } = freshState();
+    withdrawOffer();
     this.change({ scenario, example, network, view: { ...this.state.view, window: null } }, "scenario");
   }
 
@@ -65,9 +73,10 @@ class Lab {
   }
 
   showChoices() {
-    const { name, jobs, cluster } = this.state.scenario;
+    const { scenario, network } = this.state;
+    const { name, jobs } = scenario;
     for (const panel of this.panels) panel.show(this.state);
-    element("about").textContent = `${shortened(name ?? "unnamed scenario", 80)}: ${counted(jobs.length, "job")} on ${counted(cluster.servers.length, "server")}`;
+    element("about").textContent = `${shortened(name ?? "unnamed scenario", 80)}: ${counted(jobs.length, "job")} on ${counted(numServers(scenario, network.servers), "server")}`;
     this.results.showFind();
     this.jobs.show();
   }
@@ -89,9 +98,9 @@ class Lab {
     if (!(error instanceof ApiError)) throw error;
     forgiveAll();
     document.body.classList.add("stale");
-    if (error.gone) return recovered().then(() => this.replan());
+    if (error.gone || error.locked) return reached().then(() => this.replan());
     const forms = [...document.querySelectorAll("#policies .side")].filter((_, at) => at === error.side);
-    const said = [...forms, element("network"), element("policies")].some((form) => complain(form, error.field, error.short));
+    const said = [...forms, element("network"), element("policies")].some((form) => complain(form, error));
     if (!said) element("failure").textContent = error.message;
     return said;
   }
@@ -108,12 +117,14 @@ class Lab {
       wanted.scenario = wanted.example ? await exampleNamed(wanted.example) : await scenarioOf(JSON.stringify(wanted.scenario), "json");
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (error.gone) return recovered().then(() => this.arrive(raw));
+      if (travel !== this.travels) return undefined;
+      if (error.gone || error.locked) return reached().then(() => travel === this.travels && this.arrive(raw));
       toast(`The scenario of the address is refused: ${error.message}`);
       return this.arrive(null);
     }
     if (travel !== this.travels) return undefined; // the user went on meanwhile
     this.state = wanted;
+    withdrawOffer();
     this.showChoices();
     return this.replan();
   }
@@ -123,16 +134,15 @@ class Lab {
 function forgiveAll() {
   document.documentElement.dataset.ready = "yes"; // for tests
   for (const id of ["policies", "network", "outcome"]) forgive(element(id));
-  banner(null);
 }
 
 async function start() {
-  const raw = await current(); // and the token, if the address has one
+  await current(); // the token, if the address has one
   try {
-    await new Lab(await reached()).arrive(raw);
+    const about = await reached();
+    await new Lab(about).arrive(await current());
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    window.addEventListener("hashchange", () => location.reload()); // the token comes with another address
+    if (!(error instanceof ApiError)) throw error; // else the banner says it
   }
 }
 

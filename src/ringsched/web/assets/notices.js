@@ -21,9 +21,15 @@ export function toast(text, action = null) {
   }, PASSING_MS);
 }
 
-/** Say something at the top of the page until it is said otherwise; null takes it back. */
-export function banner(text) {
+/** Take back an offer to act: what it was about is gone. */
+export function withdrawOffer() {
+  const element = document.getElementById("toast");
+  if (element.querySelector("button")) element.hidden = true;
+}
+
+/** Say something at the top of the page until it is said otherwise, with a form to answer it if there is one; null takes it back. */
+export function banner(text, form = "") {
   const element = document.getElementById("banner");
-  element.textContent = text ?? "";
+  element.replaceChildren(text ?? "", form);
   element.hidden = !text;
 }

@@ -26,7 +26,7 @@ export function policiesPanel(root, about, { state, change, searchAgain }) {
     html("div", { class: "check" }, compare, html("label", { for: "compare" }, "compare with another policy")),
     forms[1].element,
     field("objective", "aim", objective),
-    html("div", { class: "row" }, search), field("time_limit_s", "at most, s", seconds),
+    html("div", { class: "row" }, search), field("time_limit_s", "at most, s", seconds, "", "the time limit"),
   );
   const show = (now) => {
     forms.forEach((form, at) => form.show(now.sides[at]));

@@ -9,7 +9,7 @@ export function freshState() {
   return {
     example: null, // the name of an example whose scenario is as it came
     scenario: null, // expanded, as the server returns it; knobs of the network are not in it
-    network: { gbps: null, contention: null, lanes: null }, // null: as the scenario says
+    network: { servers: null, gbps: null, contention: null, lanes: null }, // null: as the scenario says
     sides: [freshSide("sjf-bco"), freshSide("longest-first")],
     compare: false,
     objective: "makespan",

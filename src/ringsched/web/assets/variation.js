@@ -1,11 +1,14 @@
 // The scenario with what the knobs of the network change, and with jobs added, changed and removed.
 
-/** Return the scenario as it is planned: links faster or slower by one factor, another contention model. */
+import { withServers } from "./servers.js";
+
+/** Return the scenario as it is planned: more or fewer servers, links faster or slower by one factor, another contention model. */
 export function varied(scenario, network) {
   const factor = factorOf(scenario, network);
+  const { cluster } = withServers(scenario, network.servers);
   return {
     ...scenario,
-    cluster: factor === 1 ? scenario.cluster : faster(scenario.cluster, network.gbps, factor),
+    cluster: factor === 1 ? cluster : faster(cluster, network.gbps, factor),
     contention: contentionOf(scenario.contention, network),
   };
 }
@@ -51,6 +54,19 @@ export function withJob(scenario, at, job) {
 /** Return the scenario without the job at a number. */
 export function withoutJob(scenario, at) {
   return { ...scenario, jobs: scenario.jobs.filter((_, place) => place !== at) };
+}
+
+/** Return the scenario with a job that was removed at a number; if another has its name by now, it gets a free one. */
+export function withJobBack(scenario, at, job) {
+  const jobs = [...scenario.jobs];
+  const taken = jobs.some(({ name }) => name === job.name);
+  jobs.splice(at, 0, taken ? { ...job, name: freeName(scenario) } : job);
+  return { ...scenario, jobs };
+}
+
+/** Return whether two scenarios are the same. */
+export function isSame(one, other) {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** Return a name that no job has. */

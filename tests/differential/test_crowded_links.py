@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from importlib import import_module
 from random import Random
 
 import pytest
@@ -122,6 +123,14 @@ def test_a_crowd_on_two_links(num_jobs: int) -> None:
     """Every job is on both, and numbers where a kernel may begin to do otherwise are cheap to try."""
     scenario = crowd(num_jobs, "phases", num_jobs=num_jobs, num_servers=2, num_racks=0, most_servers=2)
     assert set(jobs_on_links(scenario).values()) == {num_jobs}
+    assert_paces_are_those_of_the_reference(scenario)
+
+
+def test_a_crowd_too_large_to_be_held_against_itself_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some jobs at a time come to the same as all at once."""
+    monkeypatch.setattr(import_module("ringsched.contention.phases"), "AT_ONCE", 5)
+    monkeypatch.setattr(import_module("ringsched.verify.phases"), "AT_A_TIME", 4)
+    scenario = crowd(5, "phases", num_jobs=19, num_servers=5, num_racks=2, most_servers=4)
     assert_paces_are_those_of_the_reference(scenario)
 
 

@@ -50,12 +50,14 @@ def phased_taus(
         there[[row[link] for link in met_on[job]], at] = 1
     if not row:
         return {job: rest_s[job] + exchanged_gbit[job] / alone_gbps[job] for job in jobs}
-    # Of each job's first link, then of each second, and so on: those with most links come first.
-    meetings = []
-    for nth in range(max(map(len, met_on.values()), default=0)):
-        on_it = [(job, met_on[job][nth]) for job in jobs if nth < len(met_on[job])]
-        ratios = np.array([alone_gbps[job] / speeds[link] for job, link in on_it])
-        meetings.append(Meeting(np.array([row[link] for _, link in on_it]), ratios))
+    # Of each job the first link, then the second, and so on: those with most links come first.
+    meetings, num = [], len(jobs)
+    for nth in range(len(met_on[jobs[0]])):
+        while len(met_on[jobs[num - 1]]) <= nth:
+            num -= 1
+        links = [met_on[job][nth] for job in jobs[:num]]
+        ratios = [alone_gbps[job] / speeds[link] for job, link in zip(jobs, links, strict=False)]
+        meetings.append(Meeting(np.array([row[link] for link in links]), np.array(ratios)))
     least, most = (np.array([gbps[job] for job in jobs]) for gbps in (crowded, alone_gbps))
     gbit, rest = (np.array([amount[job] for job in jobs]) for amount in (exchanged_gbit, rest_s))
     groups = [slice(at, at + AT_A_TIME) for at in range(0, len(jobs), AT_A_TIME)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -37,27 +38,20 @@ def phased_taus(
     """
     # The slowest they can be: everybody exchanges all the time.
     crowded = fair_rates(alone_gbps, links_of, speeds)
-    crossing: dict[int, list[int]] = {}
-    for job in crowded:
-        for link in links_of[job]:
-            crossing.setdefault(link, []).append(job)
+    crossing = Counter(link for job in crowded for link in links_of[job])
     # Links with nobody else on them do not matter.
-    met_on = {job: sorted(link for link in links_of[job] if len(crossing[link]) > 1) for job in crowded}
-    jobs = sorted(crowded, key=lambda job: len(met_on[job]), reverse=True)
-    row = {link: at for at, link in enumerate(link for link in crossing if len(crossing[link]) > 1)}
-    there = np.zeros((len(row), len(jobs)))
-    for at, job in enumerate(jobs):
-        there[[row[link] for link in met_on[job]], at] = 1
+    met_on = {job: sorted(link for link in links_of[job] if crossing[link] > 1) for job in crowded}
+    row = {link: at for at, link in enumerate(link for link in crossing if crossing[link] > 1)}
     if not row:
-        return {job: rest_s[job] + exchanged_gbit[job] / alone_gbps[job] for job in jobs}
-    # Of each job the first link, then the second, and so on: those with most links come first.
-    meetings, num = [], len(jobs)
-    for nth in range(len(met_on[jobs[0]])):
-        while len(met_on[jobs[num - 1]]) <= nth:
-            num -= 1
-        links = [met_on[job][nth] for job in jobs[:num]]
-        ratios = [alone_gbps[job] / speeds[link] for job, link in zip(jobs, links, strict=False)]
-        meetings.append(Meeting(np.array([row[link] for link in links]), np.array(ratios)))
+        return {job: rest_s[job] + exchanged_gbit[job] / alone_gbps[job] for job in crowded}
+    jobs = sorted(crowded, key=lambda job: len(met_on[job]), reverse=True)
+    there = np.zeros((len(row), len(jobs)))
+    meetings = [Meeting([], []) for _ in met_on[jobs[0]]]
+    for at, job in enumerate(jobs):
+        for link, meeting in zip(met_on[job], meetings, strict=False):
+            there[row[link], at] = 1
+            meeting.link.append(row[link])
+            meeting.ratio.append(alone_gbps[job] / speeds[link])
     least, most = (np.array([gbps[job] for job in jobs]) for gbps in (crowded, alone_gbps))
     gbit, rest = (np.array([amount[job] for job in jobs]) for amount in (exchanged_gbit, rest_s))
     groups = [slice(at, at + AT_A_TIME) for at in range(0, len(jobs), AT_A_TIME)]
@@ -76,10 +70,10 @@ def phased_taus(
 
 
 class Meeting(NamedTuple):
-    """One link of each job that has so many: of all the first, or the second, and so on."""
+    """One link of each job that has so many, the first or the second and so on; who has most comes first."""
 
-    link: NDArray[np.int64]  # as a row of who is there
-    ratio: Vector  # the job's speed alone over that of the link
+    link: list[int]  # as a row of who is there
+    ratio: list[float]  # the job's speed alone over that of the link
 
 
 def weights(least: Vector, some: slice) -> Vector:
@@ -113,7 +107,7 @@ def left_for_some(
 
     Examples
     --------
-    >>> alike, link = np.ones((2, 2)) - np.eye(2), Meeting(np.array([0, 0]), np.ones(2))
+    >>> alike, link = np.ones((2, 2)) - np.eye(2), Meeting([0, 0], [1.0, 1.0])
     >>> left_for_some(alike, np.array([1.0, 0.5]), np.ones((1, 2)), [link], slice(0, 2)).tolist()
     [0.75, 0.5]
     """
@@ -122,7 +116,7 @@ def left_for_some(
     loading = np.zeros(weight.shape)  # by how much N grows with each other that comes
     widest = np.zeros(len(weight))
     for nth, meeting in enumerate(meetings):
-        ratio = meeting.ratio[some]
+        ratio = np.array(meeting.ratio[some])
         num = len(ratio)
         if num == 0:
             break
@@ -156,7 +150,8 @@ def _by_row(a: Vector, b: Vector) -> Vector:
 
 def _seconds(gbit: Vector, gbps: Vector) -> Vector:
     seconds = np.full(len(gbit), math.inf)  # at a speed so small that it rounded to nothing
-    np.divide(gbit, gbps, out=seconds, where=gbps > 0)
+    with np.errstate(over="ignore"):
+        np.divide(gbit, gbps, out=seconds, where=gbps > 0)
     return seconds
 
 

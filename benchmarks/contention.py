@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 import ringsched
 from benchmarks.measure import best_of
+from ringsched import Scenario
 from ringsched.calibrate.one_by_one import simulate_exchanges
 from ringsched.calibrate.predict import MODELS, Placed, predict
 from ringsched.model.calibration import Calibration
@@ -32,6 +34,32 @@ def models() -> dict[str, Any]:
             results[f"{kind}, {model}, 95 % within, %"] = round(100 * ordered[int(0.95 * len(ordered))], 1)
             results[f"{kind}, {model}, worst, %"] = round(100 * ordered[-1], 1)
     return results | _costs()
+
+
+def crowded() -> dict[str, Any]:
+    """What fair links cost where many share them: 1,000 jobs on 800 GPUs in 5 racks, by two policies."""
+    scenario = ringsched.generate_uniform(seed=1, servers=100, gpus_per_server=8, jobs=1_000, racks=5)
+    results: dict[str, Any] = {}
+    for policy in ("longest-first", "first-fit"):
+        seconds = {model: _seconds_of(scenario, model, policy) for model in MODELS}
+        for name, paper_s in seconds["paper"].items():
+            results[f"{policy}, paper, {name}, s"] = paper_s
+            for model in FAIR_MODELS:
+                results[f"{policy}, {name}, {model} over paper"] = seconds[model][name] / paper_s
+    return results
+
+
+def _seconds_of(scenario: Scenario, model: str, policy: str) -> dict[str, float]:
+    """Return what it takes to plan under a model, to simulate, to verify and to explain."""
+    scenario = scenario.replace(contention=scenario.contention.replace(model=model))
+    plan = ringsched.plan(scenario, policy)
+    work: dict[str, Callable[[], object]] = {
+        "plan": lambda: ringsched.plan(scenario, policy),
+        "simulate": lambda: ringsched.simulate(scenario, policy),
+        "verify": lambda: ringsched.verify(scenario, plan),
+        "explain": lambda: ringsched.explain(scenario, plan),
+    }
+    return {name: best_of(each, repeats=3) for name, each in work.items()}
 
 
 def _costs() -> dict[str, float]:

@@ -40,6 +40,7 @@ FIGURES = {
     "whatif": insight.whatif,
     "report": report.report,
     "models": contention.models,
+    "crowded": contention.crowded,
     "lab": lab.lab,
 }
 GOALS = {
@@ -62,6 +63,7 @@ GOALS = {
     "explain": "shown",
     "whatif": "variants under 1 s",
     "models": "shown",
+    "crowded": "shown",
     "report": "160 jobs under 3 MB, 2,000 jobs open in under 2 s",
     "lab": "160 jobs under 200 ms, pictures included; 50 requests at once answered or asked to come again",
 }

@@ -9,6 +9,7 @@ from ringsched import Contention, Server
 from ringsched.contention.extremes import Extremes
 from ringsched.contention.iteration_time import iteration_time_s, sharing_factor, work_of
 from ringsched.contention.network import network_of, shape_of
+from ringsched.contention.phases import Ring, phase_shares
 from ringsched.engine import kernels
 from ringsched.engine.arrays import arrays_of
 from ringsched.engine.problem import problem_of
@@ -125,3 +126,14 @@ def test_worst_case_fills_every_link() -> None:
     assert Extremes(network, Contention(), 6).worst_case_tau(work, 2) == expected
     alone = iteration_time_s(work, bandwidth_gbps=10, num_servers=2, server_latency_s=0)
     assert Extremes(network, Contention(), 1).worst_case_tau(work, 2) == alone
+
+
+def test_of_links_as_full_by_exchanges_the_lowest_slows() -> None:
+    """Sums in another order differ by rounding, which must not decide whom to blame."""
+    rests_s = [0.1, 0.3, 0.7, 1.1, 0.2, 0.9, 0.13]
+    first = [Ring(exchange_gbit=1.0, rest_s=rest_s, free_gbps=10.0, links=[0]) for rest_s in rests_s]
+    second = [ring._replace(links=[1]) for ring in reversed(first)]
+    for at in range(len(first)):
+        others = [*first[at:], *second, *first[:at]]
+        both = Ring(exchange_gbit=1.0, rest_s=0.5, free_gbps=10.0, links=[0, 1])
+        assert phase_shares(dict(enumerate([*others, both])), [10.0, 10.0])[len(others)].link == 0

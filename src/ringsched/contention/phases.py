@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +16,8 @@ from ringsched.contention.fair_shares import NO_LINK, FairShare, fair_shares
 ROUNDS = 2  # as near to exchanges simulated one by one as many rounds (docs/concepts/model.md)
 RARE = 1e-9  # a chance below it is as good as none
 SAME = 1e-12  # a variance below it is rounding
+EQUAL = 1 + 1e-12  # crowds that differ by rounding alone
+AT_ONCE = 512  # jobs beside all others, so that large crowds need little memory
 
 Floats = NDArray[np.float64]
 
@@ -53,61 +57,111 @@ def phase_shares(rings: Mapping[int, Ring], uplink_gbps: Sequence[float]) -> dic
         job: min(ring.free_gbps, *(uplink_gbps[link] for link in ring.links)) for job, ring in rings.items()
     }
     crowded = fair_shares(alone, {job: ring.links for job, ring in rings.items()}, uplink_gbps)
-    place = {job: at for at, job in enumerate(rings)}
-    members: dict[int, list[int]] = {}
-    for job, ring in rings.items():
-        for link in ring.links:
-            members.setdefault(link, []).append(place[job])
-    on_link = {link: np.array(places) for link, places in members.items()}
+    crossings, is_on = _crossings(rings, alone, uplink_gbps)
     crowded_gbps = np.array([crowded[job].gbps for job in rings])
     shares = crowded
     for _ in range(ROUNDS):
         met = np.array([_met(ring, shares[job].gbps) for job, ring in rings.items()])
+        found = []
+        for first in range(0, len(rings), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            weights = _weights(crowded_gbps, some)
+            expected, varies = weights * met, weights * weights * (met * (1 - met))
+            found += [_most_met(*each, is_on) for each in zip(crossings[some], expected, varies, strict=True)]
         shares = {
-            job: _share(place[job], alone[job], ring.links, uplink_gbps, on_link, met, crowded_gbps)
-            for job, ring in rings.items()
+            job: _share(alone[job], crowded[job].gbps, others, link)
+            for job, (others, link) in zip(rings, found, strict=True)
         }
     return shares
 
 
-def _share(
-    place: int,
-    alone_gbps: float,
-    links: Sequence[int],
-    uplink_gbps: Sequence[float],
-    on_link: Mapping[int, NDArray[np.int64]],
-    met: Floats,
-    crowded_gbps: Floats,
-) -> FairShare:
-    """Return the share of a job that meets others, each by a chance and with a weight, on its links."""
-    own_gbps = crowded_gbps[place]
-    most: Others | None = None
-    fullest, largest, widest = NO_LINK, 0.0, 0.0
-    loading = np.zeros(len(met))  # by how much each other that comes makes N larger, on average
-    for link in links:
-        others = on_link[link][on_link[link] != place]
-        if not len(others):
-            continue
-        # In units of the job's speed alone: a link that is faster has room for some.
-        part = alone_gbps / uplink_gbps[link]
-        # One that is held up elsewhere counts for less than a contender.
-        weight = np.minimum(1.0, crowded_gbps[others] / own_gbps) if own_gbps > 0 else np.ones(len(others))
-        each = met[others] * (1 - met[others]) * weight * weight
-        here = Others(part * (1 + math.fsum(met[others] * weight)) - 1, part * part * float(each.sum()))
-        if most is None:
-            most = here
-            loading[others] = part
-        else:
-            most, first = larger_of(most, here, part * float(loading[others] @ each))
-            loading *= first
-            loading[others] += (1 - first) * part
-        if fullest == NO_LINK or here.mean > largest:
-            fullest, largest = link, here.mean
-        widest = max(widest, part)
-    if most is None:
-        return FairShare(alone_gbps, NO_LINK)
-    gbps = max(float(own_gbps), alone_gbps * expected_part(not_below_nobody(most, widest)))
-    return FairShare(gbps, fullest) if gbps < alone_gbps else FairShare(alone_gbps, NO_LINK)
+class Crossing(NamedTuple):
+    """The links of a job that others cross too."""
+
+    links: list[int]
+    rows: list[int]  # of the links, where it is said who crosses them
+    parts: list[float]  # the job's speed alone over that of each link: one that is faster has room for some
+
+
+def _crossings(
+    rings: Mapping[int, Ring], alone: Mapping[int, float], uplink_gbps: Sequence[float]
+) -> tuple[list[Crossing], Floats]:
+    """Return the crossings of all jobs, and who crosses each link: 1 for a job, in the order of jobs."""
+    number = Counter(link for ring in rings.values() for link in ring.links)
+    row = {link: at for at, link in enumerate(link for link in number if number[link] > 1)}
+    is_on = np.zeros((len(row), len(rings)))
+    crossings = []
+    for place, (job, ring) in enumerate(rings.items()):
+        links = [link for link in ring.links if link in row]
+        rows = [row[link] for link in links]
+        is_on[rows, place] = 1.0
+        crossings.append(Crossing(links, rows, [alone[job] / uplink_gbps[link] for link in links]))
+    return crossings, is_on
+
+
+def _weights(crowded_gbps: Floats, some: slice) -> Floats:
+    """Return what all count beside some; one that is held up elsewhere counts for less than a contender."""
+    own_gbps = crowded_gbps[some, np.newaxis]
+    weights = np.ones((len(own_gbps), len(crowded_gbps)))
+    np.divide(crowded_gbps, own_gbps, out=weights, where=crowded_gbps < own_gbps)
+    np.fill_diagonal(weights[:, some], 0.0)  # only others are met
+    return weights
+
+
+def _most_met(crossing: Crossing, expected: Floats, varies: Floats, is_on: Floats) -> tuple[Others, int]:
+    """Return the others that a job meets on the fullest of its links, and which link that is on average.
+
+    Parameters
+    ----------
+    expected, varies
+        Mean and variance of what each other counts.
+    """
+    if not crossing.links:
+        return Others(0.0, 0.0), NO_LINK
+    on_its = is_on[crossing.rows]
+    covariances = (on_its * varies) @ on_its.T
+    most, at = fullest_of(crossing.parts, (on_its @ expected).tolist(), covariances.tolist())
+    return most, crossing.links[at]
+
+
+def _share(alone_gbps: float, crowded_gbps: float, others: Others, link: int) -> FairShare:
+    gbps = max(crowded_gbps, alone_gbps * expected_part(others))
+    return FairShare(gbps, link) if gbps < alone_gbps else FairShare(alone_gbps, NO_LINK)
+
+
+def fullest_of(
+    parts: Sequence[float], means: Sequence[float], covariances: Sequence[Sequence[float]]
+) -> tuple[Others, int]:
+    """Return the others that a job meets on the fullest of its links, and which link that is on average.
+
+    Parameters
+    ----------
+    parts
+        The job's speed alone over that of each link: one that is faster has room for some.
+    means, covariances
+        Of how many others are on each link.
+
+    Examples
+    --------
+    >>> fullest_of([1.0, 0.5], [2.0, 3.0], [[0.0, 0.0], [0.0, 0.0]])
+    (Others(mean=2.0, variance=0.0), 0)
+    """
+    most = Others(0.0, 0.0)
+    fullest, largest = 0, 0.0
+    loading: list[float] = []  # by how much another on each link so far makes N larger, on average
+    for at, part in enumerate(parts):
+        # In units of the job's speed alone.
+        crowd = part * (1 + means[at])
+        here, first = Others(crowd - 1, part * part * covariances[at][at]), 0.0
+        if at > 0:
+            together = sum(map(mul, loading, covariances[at]))
+            here, first = larger_of(most, here, part * together)
+            loading = [first * load for load in loading]
+        loading.append((1 - first) * part)
+        most = here
+        if crowd > largest * EQUAL:
+            fullest, largest = at, crowd
+    return not_below_nobody(most, max(parts)), fullest
 
 
 def larger_of(one: Others, other: Others, covariance: float) -> tuple[Others, float]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
+
+_WISH, _PART = 0, 1  # of equals, wishes come first
 
 
 def connected(
@@ -33,17 +36,28 @@ def fair_rates(
     {1: 2.0, 0: 4.0, 2: 4.0}
     """
     rates: dict[int, float] = {}
-    left = dict(wishes)
-    while left:
-        parts: dict[int, float] = {}
-        for link in {link for job in left for link in links_of[job]}:
-            taken = sum(rate for job, rate in rates.items() if link in links_of[job])
-            number = sum(link in links_of[job] for job in left)
-            parts[link] = max(0.0, speeds[link] - taken) / number
-        level = min(parts.values())
-        content = [job for job, wish in left.items() if wish <= level]
-        # With all wishes above it, those on the fullest link have to be content with equal parts.
-        tightest = {link for link, part in parts.items() if part <= level}
-        for job in content or [job for job in left if not tightest.isdisjoint(links_of[job])]:
-            rates[job] = min(left.pop(job), level)
+    waiting: dict[int, set[int]] = {}  # on each link, for a rate
+    for job in wishes:
+        for link in links_of[job]:
+            waiting.setdefault(link, set()).add(job)
+    left = {link: speeds[link] for link in waiting}
+    smallest = [(wish, _WISH, job) for job, wish in wishes.items()]
+    smallest += [(speeds[link] / len(jobs), _PART, link) for link, jobs in waiting.items()]
+    heapq.heapify(smallest)
+    while len(rates) < len(wishes):
+        rate, kind, which = heapq.heappop(smallest)
+        content = [which] if kind == _WISH else sorted(waiting[which])
+        if kind == _PART and content:
+            # What others have taken since was less than an equal part each, so the part has only grown.
+            part = left[which] / len(content)
+            if part > rate:
+                heapq.heappush(smallest, (part, _PART, which))
+                continue
+        for job in content:
+            if job in rates:
+                continue
+            rates[job] = rate
+            for link in links_of[job]:
+                left[link] = max(0.0, left[link] - rate)
+                waiting[link].remove(job)
     return rates

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringsched.verify.fair_shares import fair_rates
 
 # What every job meets is worked out so often, from what was found the time before.
 TIMES = 2
-Vectors = Mapping[int, np.ndarray[Any, Any]]  # of each link: an entry for every job
+# So many jobs are held against all others at a time, so that large crowds need little memory.
+AT_A_TIME = 512
+Vector = NDArray[np.float64]
+Normal = tuple[Vector, Vector]  # of each job: the mean, and the variance
 
 
 def phased_taus(
     alone_gbps: Mapping[int, float],
     links_of: Mapping[int, Sequence[int]],
     speeds: Sequence[float],
-    tau_at: Callable[[int, float], float],
+    exchanged_gbit: Sequence[float],
+    rest_s: Sequence[float],
 ) -> dict[int, float]:
     """Return tau of jobs whose exchanges share links fairly at each moment, and meet there by chance.
 
@@ -27,89 +33,144 @@ def phased_taus(
     ----------
     alone_gbps
         How fast each job exchanges with its links for itself.
-    tau_at
-        Seconds per iteration of a job that exchanges so fast.
+    exchanged_gbit, rest_s
+        Of each job: what it exchanges in an iteration, and how long all the rest of it takes.
     """
     # The slowest they can be: everybody exchanges all the time.
     crowded = fair_rates(alone_gbps, links_of, speeds)
-    jobs = sorted(crowded)
-    least = np.array([crowded[job] for job in jobs])
-    there: dict[int, np.ndarray[Any, Any]] = {}
-    for link in {link for job in jobs for link in links_of[job]}:
-        there[link] = np.array([link in links_of[job] for job in jobs])
-    taus = {job: tau_at(job, crowded[job]) for job in jobs}
+    crossing = Counter(link for job in crowded for link in links_of[job])
+    # Links with nobody else on them do not matter.
+    met_on = {job: sorted(link for link in links_of[job] if crossing[link] > 1) for job in crowded}
+    row = {link: at for at, link in enumerate(link for link in crossing if crossing[link] > 1)}
+    if not row:
+        return {job: rest_s[job] + exchanged_gbit[job] / alone_gbps[job] for job in crowded}
+    jobs = sorted(crowded, key=lambda job: len(met_on[job]), reverse=True)
+    there = np.zeros((len(row), len(jobs)))
+    meetings = [Meeting([], []) for _ in met_on[jobs[0]]]
+    for at, job in enumerate(jobs):
+        for link, meeting in zip(met_on[job], meetings, strict=False):
+            there[row[link], at] = 1
+            meeting.link.append(row[link])
+            meeting.ratio.append(alone_gbps[job] / speeds[link])
+    least, most = (np.array([gbps[job] for job in jobs]) for gbps in (crowded, alone_gbps))
+    gbit, rest = (np.array([amount[job] for job in jobs]) for amount in (exchanged_gbit, rest_s))
+    groups = [slice(at, at + AT_A_TIME) for at in range(0, len(jobs), AT_A_TIME)]
+    weight = [weights(least, some) for some in groups]
+    taus = rest + _seconds(gbit, least)
     for _ in range(TIMES):
-        busy = np.array([1 - tau_at(job, math.inf) / taus[job] for job in jobs])
-        faster = {}
-        for at, job in enumerate(jobs):
-            # A job that is slowed elsewhere takes less than an equal part, in this ratio.
-            weight = np.minimum(1.0, least / least[at]) if least[at] else np.ones(len(jobs))
-            weight[at] = 0.0
-            comes = {link: there[link] * weight * busy for link in sorted(links_of[job])}
-            varies = weight**2 * busy * (1 - busy)
-            present = {link: there[link].sum() > 1 for link in comes}
-            ratios = {link: alone_gbps[job] / speeds[link] for link in comes if present[link]}
-            part = left_for_one(comes, {link: there[link] * varies for link in comes}, ratios)
-            faster[job] = tau_at(job, max(crowded[job], alone_gbps[job] * part))
-        taus = faster
-    return taus
+        busy = 1 - rest / taus
+        part = np.concatenate(
+            [
+                left_for_some(beside, busy, there, meetings, some)
+                for beside, some in zip(weight, groups, strict=True)
+            ]
+        )
+        taus = rest + _seconds(gbit, np.maximum(least, most * part))
+    return dict(zip(jobs, taus.tolist(), strict=True))
 
 
-def left_for_one(comes: Vectors, varies: Vectors, ratios: Mapping[int, float]) -> float:
-    """Return the mean part of its speed alone that a job has on links with others, link by link in order.
+class Meeting(NamedTuple):
+    """One link of each job that has so many, the first or the second and so on; who has most comes first."""
 
-    Parameters
-    ----------
-    comes, varies
-        Of each link: what each other takes on it on average, and the variance of that.
-    ratios
-        Of each link with others on it: the job's speed alone over that of the link.
+    link: list[int]  # as a row of who is there
+    ratio: list[float]  # the job's speed alone over that of the link
+
+
+def weights(least: Vector, some: slice) -> Vector:
+    """Return by how much others count beside some jobs: one slowed elsewhere takes less, in this ratio.
 
     Examples
     --------
-    >>> left_for_one({0: np.array([0.5])}, {0: np.array([0.25])}, {0: 1.0})
-    0.75
-    >>> left_for_one({0: np.array([1.0, 0.5])}, {0: np.zeros(2)}, {0: 1.0})
-    0.4
+    >>> weights(np.array([1.0, 2.0, 0.0]), slice(0, 3)).tolist()
+    [[0.0, 1.0, 0.0], [0.5, 0.0, 0.0], [1.0, 1.0, 0.0]]
     """
-    crowd: tuple[float, float] | None = None
-    loading: np.ndarray[Any, Any] = np.zeros(0)
-    for link, ratio in ratios.items():
-        here = ratio * (1 + float(comes[link].sum())) - 1, ratio**2 * float(varies[link].sum())
-        on_it = ratio * (varies[link] > 0)
-        if crowd is None:
-            crowd, loading = here, on_it
+    own = least[some][:, np.newaxis]
+    table = np.ones((len(own), len(least)))
+    np.divide(least, own, out=table, where=least < own)
+    np.fill_diagonal(table[:, some], 0)  # nobody is an other
+    return table
+
+
+def left_for_some(
+    weight: Vector, busy: Vector, there: Vector, meetings: Sequence[Meeting], some: slice
+) -> Vector:
+    """Return the mean part of its speed alone that each of some jobs has, link by link in order.
+
+    Parameters
+    ----------
+    weight
+        By how much all others, in columns, count beside the job of the row.
+    busy
+        The part of its time in which each exchanges.
+    there
+        Who crosses each link.
+
+    Examples
+    --------
+    >>> alike, link = np.ones((2, 2)) - np.eye(2), Meeting([0, 0], [1.0, 1.0])
+    >>> left_for_some(alike, np.array([1.0, 0.5]), np.ones((1, 2)), [link], slice(0, 2)).tolist()
+    [0.75, 0.5]
+    """
+    comes, varies = weight * busy, weight * weight * (busy * (1 - busy))
+    crowd = np.zeros(len(weight)), np.zeros(len(weight))
+    loading = np.zeros(weight.shape)  # by how much N grows with each other that comes
+    widest = np.zeros(len(weight))
+    for nth, meeting in enumerate(meetings):
+        ratio = np.array(meeting.ratio[some])
+        num = len(ratio)
+        if num == 0:
+            break
+        on_it = there[meeting.link[some]]
+        own = on_it * varies[:num]
+        here = ratio * (1 + _by_row(on_it, comes[:num])) - 1, ratio**2 * own.sum(axis=1)
+        if nth == 0:
+            chance = np.zeros(num)
         else:
-            crowd, chance = _maximum(crowd, here, ratio * float((loading * varies[link]).sum()))
-            loading = chance * loading + (1 - chance) * on_it
-    if crowd is None:
-        return 1.0
-    if max(ratios.values()) < 1:  # nobody is the fewest there can be
-        limit = crowd[0] + 1 - max(ratios.values())
-        (mean, variance), _ = _maximum(crowd, (0.0, 0.0), 0.0)
-        crowd = min(mean, limit), variance
-    return _mean_part(*crowd)
+            common = ratio * _by_row(loading[:num], own)
+            here, chance = _maximum((crowd[0][:num], crowd[1][:num]), here, common)
+        crowd[0][:num], crowd[1][:num] = here
+        if nth + 1 < len(meetings):
+            loading[:num] *= chance[:, np.newaxis]
+            loading[:num] += ((1 - chance) * ratio)[:, np.newaxis] * on_it
+        np.maximum(widest[:num], ratio, out=widest[:num])
+    mean, variance = crowd
+    roomy = np.flatnonzero((widest > 0) & (widest < 1))
+    if len(roomy):  # nobody is the fewest there can be
+        limit = mean[roomy] + 1 - widest[roomy]
+        none = np.zeros(len(roomy))
+        (held, variance[roomy]), _ = _maximum((mean[roomy], variance[roomy]), (none, none), none)
+        mean[roomy] = np.minimum(held, limit)
+    return np.array([_mean_part(*each) for each in zip(mean.tolist(), variance.tolist(), strict=True)])
 
 
-def _maximum(
-    a: tuple[float, float], b: tuple[float, float], common: float
-) -> tuple[tuple[float, float], float]:
+def _by_row(a: Vector, b: Vector) -> Vector:
+    sums: Vector = np.einsum("ij,ij->i", a, b)
+    return sums
+
+
+def _seconds(gbit: Vector, gbps: Vector) -> Vector:
+    seconds = np.full(len(gbit), math.inf)  # at a speed so small that it rounded to nothing
+    with np.errstate(over="ignore"):
+        np.divide(gbit, gbps, out=seconds, where=gbps > 0)
+    return seconds
+
+
+def _maximum(a: Normal, b: Normal, common: Vector) -> tuple[Normal, Vector]:
     """Return mean and variance of the maximum of two normals (Clark 1961), and how often it is a."""
     (mean_a, variance_a), (mean_b, variance_b) = a, b
     difference = variance_a + variance_b - 2 * common
-    if difference < 1e-12:
-        return (b, 0.0) if mean_b > mean_a else (a, 1.0)
-    deviation = math.sqrt(difference)
+    sure = difference < 1e-12
+    deviation = np.sqrt(np.where(sure, 1.0, difference))
     z = (mean_a - mean_b) / deviation
-    below = (1 + math.erf(z / math.sqrt(2))) / 2
-    density = math.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    first = mean_a * below + mean_b * (1 - below) + deviation * density
-    second = (
-        (mean_a**2 + variance_a) * below
-        + (mean_b**2 + variance_b) * (1 - below)
-        + (mean_a + mean_b) * deviation * density
-    )
-    return (first, max(0.0, second - first**2)), below
+    below = np.array([(1 + math.erf(each)) / 2 for each in (z / math.sqrt(2)).tolist()])
+    density = deviation * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    if sure.any():  # then the larger one
+        below[sure] = mean_b[sure] <= mean_a[sure]
+        density[sure] = 0
+    above = 1 - below
+    first = mean_a * below + mean_b * above + density
+    second = (mean_a**2 + variance_a) * below + (mean_b**2 + variance_b) * above + (mean_a + mean_b) * density
+    return (first, np.maximum(0.0, second - first**2)), below
 
 
 def _mean_part(mean: float, variance: float) -> float:

@@ -6,6 +6,7 @@ import heapq
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ringsched.model import Job
 from ringsched.verify.clock import Clock
@@ -97,24 +98,36 @@ class Replay:
         network, runs = self._network, self._runs
         if not network.is_fair:
             return {at: network.tau_s(runs[at].job, runs[at].shape, self._crossing) for at in touched}
-        taus = {at: network.tau_s(runs[at].job, runs[at].shape) for at in touched}
-        sent = {at: network.exchanged_gbit(runs[at].job) for at in touched if self._crossed[at]}
+        taus = {at: self._alone_taus[at] for at in touched}
+        rings = [at for at in touched if self._crossed[at] and self._sent_gbit[at] > 0]
         if network.is_phased:
-            return taus | self._phased_taus([at for at, gbit in sent.items() if gbit > 0])
-        wishes = {at: gbit / taus[at] for at, gbit in sent.items() if gbit > 0}
+            return taus | self._phased_taus(rings)
+        wishes = {at: self._sent_gbit[at] / taus[at] for at in rings}
         rates = fair_rates(wishes, self._crossed, network.uplinks_gbps)
-        return taus | {at: sent[at] / rate for at, rate in rates.items() if rate < wishes[at]}
+        return taus | {at: self._sent_gbit[at] / rate for at, rate in rates.items() if rate < wishes[at]}
 
     def _phased_taus(self, rings: Sequence[int]) -> dict[int, float]:
         from ringsched.verify.phases import phased_taus  # with numpy, which most do not need
 
-        network, runs = self._network, self._runs
+        alone = {at: self._fastest_gbps[at] for at in rings}
+        return phased_taus(alone, self._crossed, self._network.uplinks_gbps, self._sent_gbit, self._rest_s)
 
-        def tau_at(at: int, gbps: float) -> float:
-            return network.tau_at(runs[at].job, gbps, runs[at].shape.num_servers)
+    @cached_property
+    def _alone_taus(self) -> list[float]:
+        return [self._network.tau_s(run.job, run.shape) for run in self._runs]
 
-        alone = {at: network.fastest_gbps(runs[at].shape) for at in rings}
-        return phased_taus(alone, self._crossed, network.uplinks_gbps, tau_at)
+    @cached_property
+    def _sent_gbit(self) -> list[float]:
+        return [self._network.exchanged_gbit(run.job) for run in self._runs]
+
+    @cached_property
+    def _fastest_gbps(self) -> list[float]:
+        return [self._network.fastest_gbps(run.shape) for run in self._runs]
+
+    @cached_property
+    def _rest_s(self) -> list[float]:
+        """Seconds of an iteration without its exchange."""
+        return [self._network.tau_at(run.job, math.inf, run.shape.num_servers) for run in self._runs]
 
     def _set_paces(self, touched: Iterable[int], now: float) -> None:
         for at, tau_s in self._taus(touched).items():

@@ -6,7 +6,7 @@ Only who exchanges counts: a job that sends nothing slows nobody, and nobody slo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ringsched.contention.extremes import uncontended_tau
@@ -32,6 +32,9 @@ def fair_paces(problem: Problem, run: Run, shapes: Sequence[Shape]) -> dict[int,
     """Return the paces of every job that crosses links, from its start to its finish."""
     spread = [job for job, shape in enumerate(shapes) if shape.links]
     exchanging = [job for job in spread if problem.works[job].exchange_gbit > 0]
+    alone = {job: _alone_tau(problem, shapes, job) for job in spread}
+    slowed = _Phased if problem.scenario.contention.model == PHASES else _OnAverage
+    shared = slowed(problem, shapes, {job: alone[job] for job in exchanging})
     paces: dict[int, list[Pace]] = {job: [] for job in exchanging}
     on_link: dict[int, set[int]] = {link: set() for job in exchanging for link in shapes[job].links}
     comes: dict[float, list[int]] = {}
@@ -49,18 +52,23 @@ def fair_paces(problem: Problem, run: Run, shapes: Sequence[Shape]) -> dict[int,
             for link in shapes[job].links:
                 on_link[link].add(job)
         felt = _connected(changed, shapes, on_link)
-        for job, pace in _paces(problem, shapes, on_link, felt, instant).items():
+        for job, (tau, link) in shared.paces(felt).items():
+            is_slowed = link != NO_LINK
+            pace = (
+                Pace(instant, tau, link, len(on_link[link]))
+                if is_slowed
+                else Pace(instant, alone[job], NO_LINK, 1)
+            )
             paces[job].append(pace)
     silent = {
-        job: [_alone(problem, shapes, job, float(run.starts[job]))] for job in spread if job not in paces
+        job: [Pace(float(run.starts[job]), alone[job], NO_LINK, 1)] for job in spread if job not in paces
     }
     return paces | silent
 
 
-def _alone(problem: Problem, shapes: Sequence[Shape], job: int, instant: float) -> Pace:
-    """Return the pace of a job that nobody slows."""
-    tau = uncontended_tau(problem.works[job], shapes[job], problem.network, problem.scenario.contention)
-    return Pace(instant, tau, NO_LINK, 1)
+def _alone_tau(problem: Problem, shapes: Sequence[Shape], job: int) -> float:
+    """Return tau of a job that nobody slows."""
+    return uncontended_tau(problem.works[job], shapes[job], problem.network, problem.scenario.contention)
 
 
 def _connected(links: Iterable[int], shapes: Sequence[Shape], on_link: dict[int, set[int]]) -> set[int]:
@@ -77,54 +85,43 @@ def _connected(links: Iterable[int], shapes: Sequence[Shape], on_link: dict[int,
     return jobs
 
 
-def _paces(
-    problem: Problem,
-    shapes: Sequence[Shape],
-    on_link: dict[int, set[int]],
-    jobs: set[int],
-    instant: float,
-) -> dict[int, Pace]:
-    paces = {job: _alone(problem, shapes, job, instant) for job in jobs}
-    slowed = _phased if problem.scenario.contention.model == PHASES else _on_average
-    for job, (tau, link) in slowed(problem, shapes, {job: pace.tau for job, pace in paces.items()}).items():
-        if link != NO_LINK:
-            paces[job] = Pace(instant, tau, link, len(on_link[link]))
-    return paces
+class _OnAverage:
+    """Tau, and the link that keeps a job from more, by average rates."""
+
+    def __init__(self, problem: Problem, shapes: Sequence[Shape], alone: Mapping[int, float]) -> None:
+        self._sent = {job: problem.works[job].exchange_gbit for job in alone}
+        self._wishes = {job: self._sent[job] / tau for job, tau in alone.items()}
+        self._links_of = {job: shapes[job].links for job in alone}
+        self._uplink_gbps = problem.network.uplink_gbps
+
+    def paces(self, jobs: Iterable[int]) -> dict[int, tuple[float, int]]:
+        shares = fair_shares({job: self._wishes[job] for job in jobs}, self._links_of, self._uplink_gbps)
+        return {job: (self._sent[job] / gbps, link) for job, (gbps, link) in shares.items()}
 
 
-def _on_average(
-    problem: Problem, shapes: Sequence[Shape], alone: dict[int, float]
-) -> dict[int, tuple[float, int]]:
-    """Return tau, and the link that keeps a job from more, by average rates."""
-    sent = {job: problem.works[job].exchange_gbit for job in alone}
-    wishes = {job: sent[job] / tau for job, tau in alone.items()}
-    links_of = {job: shapes[job].links for job in alone}
-    shares = fair_shares(wishes, links_of, problem.network.uplink_gbps)
-    return {job: (sent[job] / gbps, link) for job, (gbps, link) in shares.items()}
+class _Phased:
+    """The same of exchanges that meet by chance."""
 
+    def __init__(self, problem: Problem, shapes: Sequence[Shape], alone: Mapping[int, float]) -> None:
+        self._problem, self._shapes = problem, shapes
+        self._rings = {
+            job: Ring(
+                exchange_gbit=problem.works[job].exchange_gbit,
+                rest_s=self._tau_at(job, math.inf),
+                free_gbps=shapes[job].free_gbps,
+                links=shapes[job].links,
+            )
+            for job in alone
+        }
 
-def _phased(
-    problem: Problem, shapes: Sequence[Shape], alone: dict[int, float]
-) -> dict[int, tuple[float, int]]:
-    """Return the same of exchanges that meet by chance."""
-    latency_s = problem.scenario.contention.server_latency_ms * 1e-3
+    def paces(self, jobs: Iterable[int]) -> dict[int, tuple[float, int]]:
+        shares = phase_shares({job: self._rings[job] for job in jobs}, self._problem.network.uplink_gbps)
+        return {job: (self._tau_at(job, gbps), link) for job, (gbps, link) in shares.items()}
 
-    def tau_at(job: int, gbps: float) -> float:
+    def _tau_at(self, job: int, gbps: float) -> float:
         return iteration_time_s(
-            problem.works[job],
+            self._problem.works[job],
             bandwidth_gbps=gbps,
-            num_servers=shapes[job].num_servers,
-            server_latency_s=latency_s,
+            num_servers=self._shapes[job].num_servers,
+            server_latency_s=self._problem.scenario.contention.server_latency_ms * 1e-3,
         )
-
-    rings = {
-        job: Ring(
-            exchange_gbit=problem.works[job].exchange_gbit,
-            rest_s=tau_at(job, math.inf),
-            free_gbps=shapes[job].free_gbps,
-            links=shapes[job].links,
-        )
-        for job in alone
-    }
-    shares = phase_shares(rings, problem.network.uplink_gbps)
-    return {job: (tau_at(job, gbps), link) for job, (gbps, link) in shares.items()}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
+
+import httpx
 
 JSON = {"Content-Type": "application/json"}
 JOB = {"name": "j", "gpus": 1, "iterations": 1, "model": "vgg16"}
@@ -86,6 +89,17 @@ PLANS: Mapping[str, tuple[bytes, set[int]]] = {
     "no jobs": (planned(scenario(jobs=[]), pictures=True), {200}),
     "all null": (b'{"scenario": null, "policy": null}', {422}),
 }
+
+
+def planned_in_the_end(client: httpx.Client, content: bytes) -> bool:
+    """Return whether a plan is made once others are served; how long they take is the machine's matter."""
+    until_s = time.monotonic() + 300
+    while (status := client.post("/plan", content=content, headers=JSON).status_code) != 200:
+        assert status == 503
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def spoken(port: int, sent: bytes, *, timeout_s: float = 30) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from tests.web.conftest import Served, ended, started
+from tests.web.conftest import Served, ended, started, workers_of
 from tests.web.hostile import JSON
 
 import ringsched
@@ -26,7 +26,8 @@ from ringsched.web.searches import Searches
 
 pytestmark = pytest.mark.compiled
 
-LIMITS = Limits(workers=1, searches=1, work_s=30)
+HANGS_S = 300.0  # what takes longer never ends
+LIMITS = Limits(workers=1, searches=1, work_s=HANGS_S)
 
 
 def body(policy: str, num_jobs: int = 10, **options: Any) -> bytes:
@@ -37,36 +38,40 @@ def body(policy: str, num_jobs: int = 10, **options: Any) -> bytes:
 def with_pool(use: Callable[[Pool], Awaitable[None]]) -> None:
     """Use a pool of one worker, and see that nothing is left of it."""
 
-    before = _workers(os.getpid())  # of a server that other tests use
+    before = workers_of(os.getpid())  # of a server that other tests use
 
     async def go() -> None:
         pool = Pool(LIMITS, 1, warm=1)
         await pool.start()
         try:
-            await asyncio.wait_for(use(pool), 60)
+            await asyncio.wait_for(use(pool), HANGS_S)
         finally:
             await pool.stop()
 
     asyncio.run(go())
-    assert _workers(os.getpid()) == before
+    assert workers_of(os.getpid()) == before
 
 
-def _workers(of: int) -> list[psutil.Process]:
-    return [
-        child
-        for child in psutil.Process(of).children(recursive=True)
-        if child.status() != psutil.STATUS_ZOMBIE and "spawn_main" in " ".join(child.cmdline())
-    ]
+class Frozen:
+    """A worker that does nothing any more, however fast or slow the machine is."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+
+    def __call__(self, process: WorkerProcess) -> None:
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        self.begun.set()
 
 
 def test_what_takes_too_long_is_killed_and_the_next_is_served() -> None:
     async def use(pool: Pool) -> None:
-        before = _workers(os.getpid())
+        before = workers_of(os.getpid())
         with pytest.raises(TimeIsUp):
-            await pool.run("plan", body("search", 200, iterations=10**9), time_limit_s=0.5)
+            await pool.run("plan", body("first-fit"), time_limit_s=0.5, on_start=Frozen())
         reply = await pool.run("plan", body("first-fit"), time_limit_s=30)
         assert reply.status == 200
-        assert before != _workers(os.getpid())
+        assert before != workers_of(os.getpid())
 
     with_pool(use)
 
@@ -86,8 +91,9 @@ def test_a_worker_that_dies_is_replaced() -> None:
 
 def test_work_that_is_given_up_frees_its_worker() -> None:
     async def use(pool: Pool) -> None:
-        task = asyncio.create_task(pool.run("plan", body("search", 200, iterations=10**9), time_limit_s=600))
-        await asyncio.sleep(0.3)
+        frozen = Frozen()
+        task = asyncio.create_task(pool.run("plan", body("first-fit"), time_limit_s=600, on_start=frozen))
+        await frozen.begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -119,9 +125,10 @@ def test_who_waits_for_a_worker_too_long_is_told_so() -> None:
         pool = Pool(Limits(work_s=0.5), 1, warm=1)
         await pool.start()
         try:
-            long = pool.run("plan", body("search", 200, iterations=10**9), time_limit_s=60)
+            frozen = Frozen()
+            long = pool.run("plan", body("first-fit"), time_limit_s=600, on_start=frozen)
             busy = asyncio.create_task(long)
-            await asyncio.sleep(0.1)
+            await frozen.begun.wait()
             with pytest.raises(NobodyIsFree):
                 await pool.run("plan", body("first-fit"), time_limit_s=30)
             busy.cancel()
@@ -189,13 +196,15 @@ def test_a_worker_is_not_tired_from_the_size_of_its_server() -> None:
 
 
 def test_a_search_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Policies that bisect hear nothing; nor does a search in the middle of a kernel."""
+    """Policies that bisect hear nothing; nor does a search in the middle of a kernel, nor this one."""
     monkeypatch.setattr("ringsched.web.searches.GRACE_S", 0.2)
 
     async def use(pool: Pool) -> None:
         searches = Searches(pool, LIMITS)
-        search = searches.start(body("sjf-bco", 2000))
-        await asyncio.sleep(0.2)
+        search = searches.start(body("sjf-bco"))
+        while search.process is None:
+            await asyncio.sleep(0)
+        Frozen()(search.process)
         await searches.stop(search)
         assert json.loads(search.content()) == {"state": "stopped", "progress": None}
         assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
@@ -210,7 +219,7 @@ def searching(server: Served, client: httpx.Client) -> list[psutil.Process]:
     while (answer := client.get(f"/searches/{name}").json())["progress"] is None:
         assert answer["state"] == "running", answer
         time.sleep(0.1)
-    return _workers(server.process.pid)
+    return workers_of(server.process.pid)
 
 
 def test_workers_end_when_the_server_is_killed() -> None:
@@ -220,7 +229,7 @@ def test_workers_end_when_the_server_is_killed() -> None:
         workers = searching(server, client)
         assert ended(server, signal.SIGKILL) == -signal.SIGKILL
     assert len(workers) >= 2
-    assert psutil.wait_procs(workers, timeout=30)[1] == []
+    assert psutil.wait_procs(workers, timeout=HANGS_S)[1] == []
 
 
 @pytest.mark.parametrize(
@@ -235,16 +244,16 @@ def test_the_server_ends_in_order_with_work_on_its_hands(number: int, code: int)
     with httpx.Client(base_url=f"{server.url}/api/v1", timeout=60) as client:
         workers = searching(server, client)
         assert ended(server, number) == code
-    assert psutil.wait_procs(workers, timeout=30)[1] == []
+    assert psutil.wait_procs(workers, timeout=HANGS_S)[1] == []
 
 
 def test_ctrl_c_before_all_has_started() -> None:
     command = [sys.executable, "-m", "ringsched", "serve", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not (workers := _workers(process.pid)):
+        while not (workers := workers_of(process.pid)):
             time.sleep(0.02)
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANGS_S)
     assert (process.returncode, out, err) == (130, "", "ringsched: interrupted\n")
-    assert psutil.wait_procs(workers, timeout=30)[1] == []
+    assert psutil.wait_procs(workers, timeout=HANGS_S)[1] == []

@@ -212,6 +212,30 @@ def test_a_search_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch
     with_pool(use)
 
 
+def test_a_worker_that_is_ready_has_all_kernels() -> None:
+    """The first search of a new installation waits for no compiler, which takes longer than a request may."""
+    code = """if True:
+        import gc
+        from numba.core.dispatcher import Dispatcher
+        import ringsched
+        from ringsched.web.examples import example_scenario
+        from ringsched.web.warm import warm_up
+
+        def loaded():
+            kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
+            return {kernel.py_func.__qualname__ for kernel in kernels if kernel.signatures}
+
+        warm_up()
+        before = loaded()
+        for policy in ringsched.list_policies():
+            limits = {"iterations": 100} if policy.name == "search" else {}
+            ringsched.plan(example_scenario("small"), policy.name, **limits)
+        print(sorted(loaded() - before))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout == "[]\n"
+
+
 def searching(server: Served, client: httpx.Client) -> list[psutil.Process]:
     """Have a search run, and return all workers."""
     content = body("search", 200, time_limit_s=100)

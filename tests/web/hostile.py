@@ -115,7 +115,8 @@ def spoken(port: int, sent: bytes, *, timeout_s: float = 30) -> bytes:
 
 
 HEAD = b"Host: 127.0.0.1\r\n"
-# What is hardly HTTP, and what the first line of the answer must begin with; nothing at all is fine too.
+# What is hardly HTTP, and what the first line of the answer must begin with; where it is HTTP, nothing at all
+# is fine too, for the client has hung up on its side.
 GARBAGE: Mapping[str, tuple[bytes, bytes]] = {
     "noise": (bytes(range(256)) * 10, b"HTTP/1.1 400"),
     "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 500, b"HTTP/1.1 400"),

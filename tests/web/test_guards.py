@@ -13,10 +13,12 @@ import pytest
 from ringsched.errors import InputError
 from ringsched.web import lab
 from ringsched.web.app import create_app
+from ringsched.web.errors import Refused
 from ringsched.web.guards import Access
 from ringsched.web.limits import Limits
 from ringsched.web.replies import Reply
 from ringsched.web.serve import access_to, bound_socket, url_of
+from ringsched.web.uploads import Uploads
 
 TOKEN = "a-token-that-is-long"
 JSON = {"Content-Type": "application/json"}
@@ -211,6 +213,66 @@ def test_too_many_at_once_are_asked_to_come_again(monkeypatch: pytest.MonkeyPatc
     busy = next(answer for answer in answers if answer.status_code == 503)
     assert busy.headers["retry-after"] == "1"
     assert "too much is asked at once" in busy.json()["error"]["message"]
+
+
+def test_bodies_that_are_announced_and_do_not_come_take_nobodys_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work(*_: Any) -> Reply:
+        return Reply(200, b"{}")
+
+    monkeypatch.setattr(lab.Lab, "work", work)
+    begun = []
+
+    async def never() -> AsyncIterator[bytes]:
+        begun.append(True)
+        yield b"{"
+        await asyncio.Event().wait()
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(create_app(limits=Limits(workers=1, queue=1)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            posts = [
+                asyncio.create_task(client.post("/api/v1/plan", content=never(), headers=JSON))
+                for _ in range(10)
+            ]
+            while len(begun) + sum(post.done() for post in posts) < 10:
+                await asyncio.sleep(0)
+            answer = await client.post("/api/v1/plan", json={})
+            for post in posts:
+                post.cancel()
+            return answer
+
+    assert asyncio.run(ask()).status_code == 200
+
+
+def test_bodies_on_their_way_share_a_limited_memory() -> None:
+    """Who sends little is served all the same, and what was held is free again afterwards."""
+    uploads = Uploads(Limits(body_bytes=10**6, uploads_bytes=10**6))
+
+    def sender(*lengths: int) -> tuple[Any, asyncio.Event]:
+        more, left = asyncio.Event(), list(lengths)
+
+        async def receive() -> dict[str, Any]:
+            if len(left) < len(lengths):
+                await more.wait()
+            return {"type": "http.request", "body": b" " * left.pop(0), "more_body": bool(left)}
+
+        return receive, more
+
+    async def use() -> None:
+        slow, may_end = sender(900_000, 10)
+        first = asyncio.create_task(uploads.body(slow))
+        await asyncio.sleep(0)
+        with pytest.raises(Refused) as refused:
+            await uploads.body(sender(900_000)[0])
+        assert refused.value.status == 503
+        assert len(await uploads.body(sender(100_000)[0])) == 100_000
+        may_end.set()
+        assert len(await first) == 900_010
+        assert len(await uploads.body(sender(900_000)[0])) == 900_000
+
+    asyncio.run(use())
 
 
 def test_a_mistake_of_ours_is_not_shown(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,10 +21,12 @@ from tests.web.conftest import Served, ended, started, workers_of
 from tests.web.hostile import JSON
 
 import ringsched
+from ringsched.web import worker
 from ringsched.web.limits import Limits
 from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
-from ringsched.web.process import WorkerProcess
+from ringsched.web.process import Errand, WorkerProcess
 from ringsched.web.searches import Searches
+from ringsched.web.worker import SEARCH, STOP
 
 pytestmark = pytest.mark.compiled
 
@@ -58,9 +62,9 @@ class Frozen:
     def __init__(self) -> None:
         self.begun = asyncio.Event()
 
-    def __call__(self, process: WorkerProcess) -> None:
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGSTOP)
+    def __call__(self, errand: Errand) -> None:
+        assert errand.process.pid is not None
+        os.kill(errand.process.pid, signal.SIGSTOP)
         self.begun.set()
 
 
@@ -78,9 +82,9 @@ def test_what_takes_too_long_is_killed_and_the_next_is_served() -> None:
 
 def test_a_worker_that_dies_is_replaced() -> None:
     async def use(pool: Pool) -> None:
-        def kill(process: WorkerProcess) -> None:
-            assert process.pid is not None
-            os.kill(process.pid, signal.SIGKILL)
+        def kill(errand: Errand) -> None:
+            assert errand.process.pid is not None
+            os.kill(errand.process.pid, signal.SIGKILL)
 
         with pytest.raises(WorkerEnded):
             await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=kill)
@@ -109,7 +113,7 @@ def test_a_worker_that_held_much_memory_makes_way_for_a_fresh_one() -> None:
         pids = set()
         try:
             for _ in range(2):
-                note = lambda process: pids.add(process.pid)  # noqa: E731
+                note = lambda errand: pids.add(errand.process.pid)  # noqa: E731
                 assert (
                     await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
                 ).status == 200
@@ -169,15 +173,15 @@ def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays(monkeypatch: p
             assert search.state == "running", search.content()
             await asyncio.sleep(0.05)
         assert json.loads(search.content())["state"] == "running"
-        assert search.process is not None
-        pid = search.process.pid
+        assert search.errand is not None
+        pid = search.errand.process.pid
         await searches.stop(search)
         answer = json.loads(search.content())
         assert answer["state"] == "stopped"
         assert len(answer["plan"]["jobs"]) == 200
         assert answer["progress"]["gap"] >= 1
         pids: list[int | None] = []
-        note = lambda process: pids.append(process.pid)  # noqa: E731
+        note = lambda errand: pids.append(errand.process.pid)  # noqa: E731
         await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
         assert pids == [pid]
         events = b"".join([event async for event in search.events()])
@@ -185,6 +189,60 @@ def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays(monkeypatch: p
         assert b'"pictures": {"format"' in events
 
     with_pool(use)
+
+
+def test_a_search_that_is_stopped_before_it_began_ends_at_once_and_its_worker_stays() -> None:
+    async def use(pool: Pool) -> None:
+        asked = body("search", 200, time_limit_s=600)
+        reply = await pool.run(SEARCH, asked, time_limit_s=60, on_start=lambda errand: errand.stop())
+        assert reply.status == 200
+
+    with_pool(use)
+
+
+def test_a_wish_to_stop_is_meant_for_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may come before its request, and when the next has begun already."""
+    over = threading.Event()
+    monkeypatch.setattr(worker.os, "_exit", lambda _: over.set())
+    ours, theirs = multiprocessing.Pipe()
+    try:
+        inbox = worker._Inbox(theirs)
+        for message in ((SEARCH, b"", 2), (STOP, 1), (STOP, 3), (SEARCH, b"", 3), (SEARCH, b"", 4)):
+            ours.send(message)
+        numbers = [inbox.next()[2] for _ in range(3)]
+        assert numbers == [2, 3, 4]
+        assert [inbox.is_stopped(number) for number in numbers] == [False, True, False]
+    finally:  # while it cannot end the tests
+        ours.close()
+        over.wait()
+
+
+def test_a_wish_to_stop_is_not_mixed_up_with_a_request_that_is_being_sent() -> None:
+    class Watched:
+        """A connection that is slow to send, and sees whether it is asked twice at once."""
+
+        def __init__(self) -> None:
+            self.sent: list[Any] = []
+            self.met, self.num_inside, self.begun = False, 0, threading.Event()
+
+        def send(self, message: Any) -> None:
+            self.num_inside += 1
+            self.begun.set()
+            time.sleep(0.1)
+            self.met = self.met or self.num_inside > 1
+            self.num_inside -= 1
+            self.sent.append(message)
+
+    process = object.__new__(WorkerProcess)
+    process._sending = threading.Lock()
+    process._connection = watched = Watched()  # type: ignore[assignment]
+    request = threading.Thread(target=process.send, args=(SEARCH, b"", 1))
+    request.start()
+    assert watched.begun.wait(HANGS_S)
+    Errand(process, 1).stop()
+    request.join()
+    assert watched.sent == [(SEARCH, b"", 1), (STOP, 1)]
+    assert not watched.met
 
 
 def test_a_worker_is_not_tired_from_the_size_of_its_server() -> None:
@@ -202,9 +260,9 @@ def test_a_search_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch
     async def use(pool: Pool) -> None:
         searches = Searches(pool, LIMITS)
         search = searches.start(body("sjf-bco"))
-        while search.process is None:
+        while search.errand is None:
             await asyncio.sleep(0)
-        Frozen()(search.process)
+        Frozen()(search.errand)
         await searches.stop(search)
         assert json.loads(search.content()) == {"state": "stopped", "progress": None}
         assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200

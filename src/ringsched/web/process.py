@@ -44,11 +44,18 @@ class WorkerProcess:
         with _STARTING, _interrupts_blocked():
             self._process.start()
         theirs.close()  # so that the end of the process is the end of the pipe
+        self._sending = threading.Lock()  # what two threads send at once would come mixed up
+        self._num_errands = 0
 
     @property
     def pid(self) -> int | None:
         """The number of the process."""
         return self._process.pid
+
+    def errand(self) -> Errand:
+        """Return the next errand, one after the other."""
+        self._num_errands += 1
+        return Errand(self, self._num_errands)
 
     def wait_until_ready(self) -> None:
         """Wait until it can work."""
@@ -57,11 +64,14 @@ class WorkerProcess:
         except (EOFError, OSError):
             raise WorkerEnded from None
 
-    def ask(self, name: str, raw: bytes, time_limit_s: float, on_told: Callable[[str, bytes], None]) -> Done:
-        """Return the reply to a request; what the worker tells on the way goes to `on_told`."""
-        deadline_s = time.monotonic() + time_limit_s
+    def send(self, *message: object) -> None:
+        """Send a message, when no other thread does."""
+        with self._sending:
+            self._connection.send(message)
+
+    def replied(self, deadline_s: float, on_told: Callable[[str, bytes], None]) -> Done:
+        """Return the reply to what was sent; what the worker tells on the way goes to `on_told`."""
         try:
-            self._connection.send((name, raw))
             while self._connection.poll(max(0.0, deadline_s - time.monotonic())):
                 kind, *rest = self._connection.recv()
                 if kind == worker.DONE:
@@ -70,11 +80,6 @@ class WorkerProcess:
         except (EOFError, OSError):
             raise WorkerEnded from None
         raise TimeIsUp
-
-    def stop_search(self) -> None:
-        """Ask a search to end with what it has."""
-        with suppress(OSError):
-            self._connection.send((worker.STOP,))
 
     def kill(self) -> None:
         """End the process, whatever it does."""
@@ -86,6 +91,27 @@ class WorkerProcess:
         self._process.join()
         self._process.close()
         self._connection.close()
+
+
+class Errand:
+    """One request in the hands of a worker; methods block."""
+
+    def __init__(self, process: WorkerProcess, number: int) -> None:
+        self.process, self._number = process, number
+
+    def run(self, name: str, raw: bytes, time_limit_s: float, on_told: Callable[[str, bytes], None]) -> Done:
+        """Return the reply; what the worker tells on the way goes to `on_told`."""
+        deadline_s = time.monotonic() + time_limit_s
+        try:
+            self.process.send(name, raw, self._number)
+        except OSError:
+            raise WorkerEnded from None
+        return self.process.replied(deadline_s, on_told)
+
+    def stop(self) -> None:
+        """Ask for its end with what it has: no other errand's, and also if it has not begun yet."""
+        with suppress(OSError):
+            self.process.send(worker.STOP, self._number)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from ringsched.web.errors import Refused, error_content
 from ringsched.web.limits import Limits
 from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
-from ringsched.web.process import WorkerProcess
+from ringsched.web.process import Errand
 from ringsched.web.replies import joined
 from ringsched.web.search_work import PICTURES, PLAN, PROGRESS
 from ringsched.web.worker import SEARCH
@@ -31,7 +31,7 @@ class Search:
         self.id = secrets.token_urlsafe(12)
         self.state = RUNNING
         self.ended_s: float | None = None
-        self.process: WorkerProcess | None = None
+        self.errand: Errand | None = None
         self.stopping = False
         self._parts: dict[str, str] = {}  # JSON as the worker wrote it
         self._num_plans = 0
@@ -134,8 +134,9 @@ class Searches:
         """Ask a search to end; if it does not listen, it is killed."""
         if search.state != RUNNING:
             return
-        if search.process is not None:
-            search.process.stop_search()
+        if search.errand is not None:
+            # In a thread, for a worker that is stuck reads nothing; if it is killed, the thread ends too.
+            asyncio.get_running_loop().run_in_executor(None, search.errand.stop)
             search.stopping = True
             await search.wait(GRACE_S)
         search.end(STOPPED)
@@ -156,8 +157,8 @@ class Searches:
             task.cancel()
 
     async def _run(self, search: Search, raw: bytes) -> None:
-        def on_start(process: WorkerProcess) -> None:
-            search.process = process
+        def on_start(errand: Errand) -> None:
+            search.errand = errand
 
         time_limit_s = self._limits.search_s + GRACE_S
         try:
@@ -176,7 +177,7 @@ class Searches:
             else:
                 search.end(FAILED, reply.content)
         finally:
-            search.process = None
+            search.errand = None
 
     def _forget(self) -> None:
         """Forget what ended long ago, and the oldest of too many."""

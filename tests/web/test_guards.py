@@ -16,6 +16,7 @@ from ringsched.web.app import create_app
 from ringsched.web.errors import Refused
 from ringsched.web.guards import Access
 from ringsched.web.limits import Limits
+from ringsched.web.pool import Pool, WorkerBroke, WorkerEnded
 from ringsched.web.replies import Reply
 from ringsched.web.serve import access_to, bound_socket, url_of
 from ringsched.web.uploads import Uploads
@@ -273,6 +274,19 @@ def test_bodies_on_their_way_share_a_limited_memory() -> None:
         assert len(await uploads.body(sender(900_000)[0])) == 900_000
 
     asyncio.run(use())
+
+
+@pytest.mark.parametrize(("end", "status"), [(WorkerBroke, 413), (WorkerEnded, 503)])
+def test_only_what_may_help_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, end: type[Exception], status: int
+) -> None:
+    async def run(*_: Any, **__: Any) -> Reply:
+        raise end
+
+    monkeypatch.setattr(Pool, "run", run)
+    answer = asked("POST", "/api/v1/plan", json={})
+    assert answer.status_code == status
+    assert ("retry-after" in answer.headers) == ("try again" in answer.text) == (status == 503)
 
 
 def test_a_mistake_of_ours_is_not_shown(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -21,9 +21,9 @@ from tests.web.conftest import Served, ended, started, workers_of
 from tests.web.hostile import JSON
 
 import ringsched
-from ringsched.web import worker
+from ringsched.web import process, worker
 from ringsched.web.limits import Limits
-from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
+from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded
 from ringsched.web.process import Errand, WorkerProcess
 from ringsched.web.searches import Searches
 from ringsched.web.worker import SEARCH, STOP
@@ -80,17 +80,45 @@ def test_what_takes_too_long_is_killed_and_the_next_is_served() -> None:
     with_pool(use)
 
 
-def test_a_worker_that_dies_is_replaced() -> None:
+def test_a_worker_that_dies_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether by somebody, when trying again may help, or for want of memory, when it will not."""
+
     async def use(pool: Pool) -> None:
         def kill(errand: Errand) -> None:
             assert errand.process.pid is not None
             os.kill(errand.process.pid, signal.SIGKILL)
 
-        with pytest.raises(WorkerEnded):
-            await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=kill)
+        def kill_for_memory(errand: Errand) -> None:
+            before = process.num_oom_kills()
+            monkeypatch.setattr(process, "num_oom_kills", lambda: before + 1)
+            kill(errand)
+
+        for killer, end in ((kill, WorkerEnded), (kill_for_memory, WorkerBroke)):
+            with pytest.raises(WorkerEnded) as ended:
+                await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=killer)
+            assert ended.type is end
         assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
 
     with_pool(use)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "memory_ran_out", "end"),
+    [
+        (-signal.SIGKILL, False, WorkerEnded),
+        (-signal.SIGKILL, True, WorkerBroke),
+        (-signal.SIGTERM, True, WorkerEnded),
+        (-signal.SIGSEGV, False, WorkerBroke),
+        (-signal.SIGABRT, False, WorkerBroke),
+        (1, False, WorkerBroke),
+        (0, False, WorkerEnded),
+        (None, False, WorkerEnded),
+    ],
+)
+def test_how_a_worker_ended_says_whether_to_try_again(
+    exit_code: int | None, memory_ran_out: bool, end: type[WorkerEnded]
+) -> None:
+    assert type(process.why_it_ended(exit_code, memory_ran_out)) is end
 
 
 def test_work_that_is_given_up_frees_its_worker() -> None:
@@ -233,13 +261,13 @@ def test_a_wish_to_stop_is_not_mixed_up_with_a_request_that_is_being_sent() -> N
             self.num_inside -= 1
             self.sent.append(message)
 
-    process = object.__new__(WorkerProcess)
-    process._sending = threading.Lock()
-    process._connection = watched = Watched()  # type: ignore[assignment]
-    request = threading.Thread(target=process.send, args=(SEARCH, b"", 1))
+    asked = object.__new__(WorkerProcess)
+    asked._sending = threading.Lock()
+    asked._connection = watched = Watched()  # type: ignore[assignment]
+    request = threading.Thread(target=asked.send, args=(SEARCH, b"", 1))
     request.start()
     assert watched.begun.wait(HANGS_S)
-    Errand(process, 1).stop()
+    Errand(asked, 1).stop()
     request.join()
     assert watched.sent == [(SEARCH, b"", 1), (STOP, 1)]
     assert not watched.met

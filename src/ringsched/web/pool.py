@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ringsched.web.limits import Limits
-from ringsched.web.process import Done, Errand, TimeIsUp, WorkerEnded, WorkerProcess
+from ringsched.web.process import Done, Errand, TimeIsUp, WorkerBroke, WorkerEnded, WorkerProcess
 from ringsched.web.replies import Reply
 
 Told = Callable[[str, bytes], None]
@@ -137,4 +137,4 @@ class Pool:
         self._idle.put_nowait(process)
 
 
-__all__ = ["NobodyIsFree", "Pool", "TimeIsUp", "WorkerEnded"]
+__all__ = ["NobodyIsFree", "Pool", "TimeIsUp", "WorkerBroke", "WorkerEnded"]

@@ -9,9 +9,9 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
-from ringsched.web.errors import Refused, error_content
+from ringsched.web.errors import BROKE, KILLED, Refused, error_content
 from ringsched.web.limits import Limits
-from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
+from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded
 from ringsched.web.process import Errand
 from ringsched.web.replies import joined
 from ringsched.web.search_work import PICTURES, PLAN, PROGRESS
@@ -167,10 +167,10 @@ class Searches:
             )
         except TimeIsUp:
             search.end(FAILED, error_content(f"the search did not end within {time_limit_s:g} s"))
-        except (WorkerEnded, NobodyIsFree):
-            search.end(
-                FAILED, error_content("the process of the search was killed, perhaps for want of memory")
-            )
+        except NobodyIsFree:
+            search.end(FAILED, error_content("no process for the search could be started; try again"))
+        except WorkerEnded as error:
+            search.end(FAILED, error_content(BROKE if isinstance(error, WorkerBroke) else KILLED))
         else:
             if reply.status == 200:
                 search.end(STOPPED if search.stopping else DONE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from ringsched.web.guards import Access
 from ringsched.web.limits import Limits
 from ringsched.web.pool import Pool, WorkerBroke, WorkerEnded
 from ringsched.web.replies import Reply
-from ringsched.web.serve import access_to, bound_socket, url_of
+from ringsched.web.serve import access_to, bound_socket, urls_of
 from ringsched.web.uploads import Uploads
 
 TOKEN = "a-token-that-is-long"
@@ -53,6 +54,33 @@ def test_this_machine_has_several_names(host: str) -> None:
     [
         *("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8470", "10.0.0.1", "0.0.0.0"),
         *("", "a@127.0.0.1", "127.0.0.1:99999", "[::1", "localhost:x", "localhost/.."),
+        *(
+            "[::1]evil.example",
+            "[::1]evil.example:8470",
+            "evil.example[::1]",
+            "evil.example[::1]:8470",
+            "[::1]]",
+        ),
+        *(
+            "[[::1]]",
+            "[::1]:",
+            "[::1]:8470:8470",
+            "::1",
+            "[127.0.0.1]",
+            "[localhost]",
+            "[]",
+            "[::1%25lo]",
+            "[::2]",
+        ),
+        *(
+            "127.0.0.1 evil.example",
+            "127.0.0.1,evil.example",
+            "localhost:0",
+            "localhost#",
+            "localhost?x",
+            ":8470",
+        ),
+        *("localhost\\evil.example", "127.0.0.1:+80", "127.0.0.1:8_0", "127.1", "2130706433", "0x7f.0.0.1"),
     ],
 )
 def test_a_host_that_dns_could_point_here_is_refused(host: str) -> None:
@@ -138,13 +166,24 @@ def test_a_token_is_made_for_any_address_but_this_machines() -> None:
 def test_the_address_carries_the_token_where_servers_do_not_see_it() -> None:
     with bound_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        assert url_of(listening, Access(token=TOKEN)) == f"http://127.0.0.1:{port}/#token={TOKEN}"
+        assert urls_of(listening, Access(token=TOKEN)) == [f"http://127.0.0.1:{port}/#token={TOKEN}"]
         with pytest.raises(
             InputError, match=f"127.0.0.1:{port} cannot be listened to: address already in use"
         ):
             bound_socket("127.0.0.1", port)
     with pytest.raises(InputError, match=r"--host = '192.0.2.1.2' is no address of this machine"):
         bound_socket("192.0.2.1.2", 0)
+
+
+def test_who_listens_on_all_addresses_is_told_some_that_can_be_opened() -> None:
+    access = Access(host="0.0.0.0", token=TOKEN)
+    with bound_socket("0.0.0.0", 0) as listening:
+        port = listening.getsockname()[1]
+        urls = urls_of(listening, access)
+    names = ["127.0.0.1", socket.gethostname()]
+    assert urls == [f"http://{name}:{port}/#token={TOKEN}" for name in names]
+    for name in names:
+        assert about(access, host=f"{name}:{port}", authorization=f"Bearer {TOKEN}").status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp"])

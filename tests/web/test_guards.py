@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ringsched.analysis.as_json import policies_data
 from ringsched.errors import InputError
 from ringsched.web import lab
 from ringsched.web.app import create_app
@@ -42,6 +43,16 @@ def asked(
 def about(access: Access | None = None, **headers: str) -> httpx.Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return asked("GET", "/api/v1/about", access=access, headers=named)
+
+
+def test_about_tells_limits_and_policies_as_they_are() -> None:
+    told = about().json()
+    limits = told["limits"]
+    assert limits == Limits().told()
+    assert {name for name, limit in limits.items() if type(limit) is float} == {
+        *("work_s", "upload_s", "search_s", "kept_s")
+    }
+    assert told["policies"] == policies_data()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9000", "LOCALHOST", "[::1]:8470", "127.8.9.1:1"])

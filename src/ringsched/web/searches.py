@@ -115,9 +115,9 @@ class Searches:
             raise Refused(
                 503, f"{len(self._tasks)} searches run already; stop one", headers={"Retry-After": "5"}
             )
-        self._forget()
         search = Search()
         self._by_id[search.id] = search
+        self._forget()
         task = asyncio.get_running_loop().create_task(self._run(search, raw))
         self._tasks[search.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(search.id, None))
@@ -184,7 +184,7 @@ class Searches:
         ended = [search for search in self._by_id.values() if search.ended_s is not None]
         too_many = len(self._by_id) - self._limits.kept_searches
         for at, search in enumerate(sorted(ended, key=lambda search: search.ended_s or 0.0)):
-            if at <= too_many or time.monotonic() - (search.ended_s or 0.0) > self._limits.kept_s:
+            if at < too_many or time.monotonic() - (search.ended_s or 0.0) > self._limits.kept_s:
                 del self._by_id[search.id]
         self._forget_the_largest()
 

@@ -1,11 +1,14 @@
 """A client of the lab's HTTP API, with nothing but Python: plan, ask what if, watch a search.
 
-Usage: python http_client.py [URL [TOKEN]], the URL of a `ringsched serve`; without, one is started.
+Usage: python http_client.py [--token TOKEN] [URL], the URL that `ringsched serve` printed; without, one is
+started. The token may also be a part of that URL, or in the variable RINGSCHED_TOKEN.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import subprocess
 import sys
 import urllib.error
@@ -17,10 +20,11 @@ from typing import Any
 
 class Lab:
     def __init__(self, url: str, token: str | None = None) -> None:
-        self.url = f"{url.rstrip('/')}/api/v1"
+        page, _, printed = url.partition("#token=")
+        self.url = f"{page.rstrip('/')}/api/v1"
         self.headers = {"Content-Type": "application/json"}
-        if token is not None:
-            self.headers["Authorization"] = f"Bearer {token}"
+        if token or printed:
+            self.headers["Authorization"] = f"Bearer {token or printed}"
 
     def get(self, path: str) -> Any:
         return json.load(self._open("GET", path))
@@ -74,9 +78,19 @@ def tour(lab: Lab) -> None:
             print(f"search: {content['state']}, {content['plan']['makespan_s']:g} s")
 
 
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        tour(Lab(*sys.argv[1:3]))
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A tour of the lab's HTTP API.")
+    parser.add_argument("url", nargs="?", help="that `ringsched serve` printed; without, one is started")
+    parser.add_argument(
+        "--token", default=os.environ.get("RINGSCHED_TOKEN"), help="what the server wants to see"
+    )
+    given = parser.parse_args()
+    if given.url is not None:
+        tour(Lab(given.url, given.token))
     else:
-        with own_server() as url:
+        with own_server() as url:  # which takes the token of the variable, if there is one
             tour(Lab(url))
+
+
+if __name__ == "__main__":
+    main()

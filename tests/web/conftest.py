@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 
@@ -42,7 +44,17 @@ def ended(served: Served, number: int = signal.SIGTERM) -> int:
     served.process.send_signal(number)
     assert served.process.stdout is not None
     served.process.stdout.close()
-    return served.process.wait(timeout=30)
+    return served.process.wait(timeout=300)  # if ever
+
+
+def workers_of(pid: int) -> list[psutil.Process]:
+    """Return the workers of a server, or of a test; any of them may end while it is looked at."""
+    found = []
+    for child in psutil.Process(pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # a zombie is none too
+            if "spawn_main" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 @pytest.fixture(scope="session")

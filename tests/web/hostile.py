@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
+
+import httpx
 
 JSON = {"Content-Type": "application/json"}
 JOB = {"name": "j", "gpus": 1, "iterations": 1, "model": "vgg16"}
@@ -88,6 +91,17 @@ PLANS: Mapping[str, tuple[bytes, set[int]]] = {
 }
 
 
+def planned_in_the_end(client: httpx.Client, content: bytes) -> bool:
+    """Return whether a plan is made once others are served; how long they take is the machine's matter."""
+    until_s = time.monotonic() + 300
+    while (status := client.post("/plan", content=content, headers=JSON).status_code) != 200:
+        assert status == 503
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 def spoken(port: int, sent: bytes, *, timeout_s: float = 30) -> bytes:
     """Send bytes as they are, and return all that comes back until the server closes or falls silent."""
     received = b""
@@ -101,7 +115,8 @@ def spoken(port: int, sent: bytes, *, timeout_s: float = 30) -> bytes:
 
 
 HEAD = b"Host: 127.0.0.1\r\n"
-# What is hardly HTTP, and what the first line of the answer must begin with; nothing at all is fine too.
+# What is hardly HTTP, and what the first line of the answer must begin with; where it is HTTP, nothing at all
+# is fine too, for the client has hung up on its side.
 GARBAGE: Mapping[str, tuple[bytes, bytes]] = {
     "noise": (bytes(range(256)) * 10, b"HTTP/1.1 400"),
     "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 500, b"HTTP/1.1 400"),

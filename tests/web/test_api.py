@@ -330,6 +330,25 @@ def test_instants_too_far_apart_are_refused(client: httpx.Client, small: Any) ->
     assert "too far apart" in answer.json()["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"gpus": {"node-0": list(range(200_000))}},
+        {"gpus": {f"node-{at}": [0] for at in range(200_000)}},
+        {"ring": [["node-0", at] for at in range(200_000)]},
+    ],
+    ids=["gpus", "servers", "ring"],
+)
+def test_a_plan_of_many_wrong_gpus_is_not_judged_one_by_one(
+    client: httpx.Client, small: Any, plan: Any, wrong: Any
+) -> None:
+    first, *others = plan["jobs"]
+    large = plan | {"jobs": [first | wrong, *others]}
+    for path, body in (("pictures", {"plans": {"a": large}}), ("verify", {"plan": large})):
+        error = refused(client.post(f"/{path}", json={"scenario": small, **body}), 413)
+        assert "GPUs are more than the 10024 this server takes" in error["message"]
+
+
 def test_links_next_to_nothing_are_no_error_of_ours(client: httpx.Client, small: Any) -> None:
     slow = small | {
         "contention": {"model": "max-min"},

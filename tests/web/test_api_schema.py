@@ -42,7 +42,7 @@ POLITE = {503, 504}  # too much at once, or too long: documented, and no mistake
 
 @pytest.fixture(scope="session")
 def described(served: Served) -> Any:
-    return schemathesis.openapi.from_url(f"{served.url}/api/v1/openapi.json")
+    return schemathesis.openapi.from_url(f"{served.url}/api/v1/openapi.json", timeout=300)
 
 
 def operations(described: Any) -> list[Any]:

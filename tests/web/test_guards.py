@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
+from ringsched.analysis.as_json import policies_data
 from ringsched.errors import InputError
 from ringsched.web import lab
 from ringsched.web.app import create_app
+from ringsched.web.errors import Refused
 from ringsched.web.guards import Access
 from ringsched.web.limits import Limits
+from ringsched.web.pool import Pool, WorkerBroke, WorkerEnded
 from ringsched.web.replies import Reply
-from ringsched.web.serve import access_to, bound_socket, url_of
+from ringsched.web.serve import access_to, bound_socket, urls_of
+from ringsched.web.uploads import Uploads
 
 TOKEN = "a-token-that-is-long"
 JSON = {"Content-Type": "application/json"}
@@ -40,6 +45,16 @@ def about(access: Access | None = None, **headers: str) -> httpx.Response:
     return asked("GET", "/api/v1/about", access=access, headers=named)
 
 
+def test_about_tells_limits_and_policies_as_they_are() -> None:
+    told = about().json()
+    limits = told["limits"]
+    assert limits == Limits().told()
+    assert {name for name, limit in limits.items() if type(limit) is float} == {
+        *("work_s", "upload_s", "search_s", "kept_s")
+    }
+    assert told["policies"] == policies_data()
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9000", "LOCALHOST", "[::1]:8470", "127.8.9.1:1"])
 def test_this_machine_has_several_names(host: str) -> None:
     assert about(host=host).status_code == 200
@@ -50,6 +65,33 @@ def test_this_machine_has_several_names(host: str) -> None:
     [
         *("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8470", "10.0.0.1", "0.0.0.0"),
         *("", "a@127.0.0.1", "127.0.0.1:99999", "[::1", "localhost:x", "localhost/.."),
+        *(
+            "[::1]evil.example",
+            "[::1]evil.example:8470",
+            "evil.example[::1]",
+            "evil.example[::1]:8470",
+            "[::1]]",
+        ),
+        *(
+            "[[::1]]",
+            "[::1]:",
+            "[::1]:8470:8470",
+            "::1",
+            "[127.0.0.1]",
+            "[localhost]",
+            "[]",
+            "[::1%25lo]",
+            "[::2]",
+        ),
+        *(
+            "127.0.0.1 evil.example",
+            "127.0.0.1,evil.example",
+            "localhost:0",
+            "localhost#",
+            "localhost?x",
+            ":8470",
+        ),
+        *("localhost\\evil.example", "127.0.0.1:+80", "127.0.0.1:8_0", "127.1", "2130706433", "0x7f.0.0.1"),
     ],
 )
 def test_a_host_that_dns_could_point_here_is_refused(host: str) -> None:
@@ -135,13 +177,24 @@ def test_a_token_is_made_for_any_address_but_this_machines() -> None:
 def test_the_address_carries_the_token_where_servers_do_not_see_it() -> None:
     with bound_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        assert url_of(listening, Access(token=TOKEN)) == f"http://127.0.0.1:{port}/#token={TOKEN}"
+        assert urls_of(listening, Access(token=TOKEN)) == [f"http://127.0.0.1:{port}/#token={TOKEN}"]
         with pytest.raises(
             InputError, match=f"127.0.0.1:{port} cannot be listened to: address already in use"
         ):
             bound_socket("127.0.0.1", port)
     with pytest.raises(InputError, match=r"--host = '192.0.2.1.2' is no address of this machine"):
         bound_socket("192.0.2.1.2", 0)
+
+
+def test_who_listens_on_all_addresses_is_told_some_that_can_be_opened() -> None:
+    access = Access(host="0.0.0.0", token=TOKEN)
+    with bound_socket("0.0.0.0", 0) as listening:
+        port = listening.getsockname()[1]
+        urls = urls_of(listening, access)
+    names = ["127.0.0.1", socket.gethostname()]
+    assert urls == [f"http://{name}:{port}/#token={TOKEN}" for name in names]
+    for name in names:
+        assert about(access, host=f"{name}:{port}", authorization=f"Bearer {TOKEN}").status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp"])
@@ -200,8 +253,8 @@ def test_too_many_at_once_are_asked_to_come_again(monkeypatch: pytest.MonkeyPatc
         transport = httpx.ASGITransport(create_app(limits=limits))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             posts = [asyncio.create_task(client.post("/api/v1/plan", json={})) for _ in range(50)]
-            _, waiting = await asyncio.wait(posts, timeout=1)
-            assert len(waiting) == 5
+            while sum(post.done() for post in posts) < 45:
+                await asyncio.sleep(0)
             assert (await client.get("/api/v1/about")).status_code == 200
             going_on.set()
             return [*await asyncio.gather(*posts), await client.post("/api/v1/plan", json={})]
@@ -211,6 +264,79 @@ def test_too_many_at_once_are_asked_to_come_again(monkeypatch: pytest.MonkeyPatc
     busy = next(answer for answer in answers if answer.status_code == 503)
     assert busy.headers["retry-after"] == "1"
     assert "too much is asked at once" in busy.json()["error"]["message"]
+
+
+def test_bodies_that_are_announced_and_do_not_come_take_nobodys_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work(*_: Any) -> Reply:
+        return Reply(200, b"{}")
+
+    monkeypatch.setattr(lab.Lab, "work", work)
+    begun = []
+
+    async def never() -> AsyncIterator[bytes]:
+        begun.append(True)
+        yield b"{"
+        await asyncio.Event().wait()
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(create_app(limits=Limits(workers=1, queue=1)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            posts = [
+                asyncio.create_task(client.post("/api/v1/plan", content=never(), headers=JSON))
+                for _ in range(10)
+            ]
+            while len(begun) + sum(post.done() for post in posts) < 10:
+                await asyncio.sleep(0)
+            answer = await client.post("/api/v1/plan", json={})
+            for post in posts:
+                post.cancel()
+            return answer
+
+    assert asyncio.run(ask()).status_code == 200
+
+
+def test_bodies_on_their_way_share_a_limited_memory() -> None:
+    """Who sends little is served all the same, and what was held is free again afterwards."""
+    uploads = Uploads(Limits(body_bytes=10**6, uploads_bytes=10**6))
+
+    def sender(*lengths: int) -> tuple[Any, asyncio.Event]:
+        more, left = asyncio.Event(), list(lengths)
+
+        async def receive() -> dict[str, Any]:
+            if len(left) < len(lengths):
+                await more.wait()
+            return {"type": "http.request", "body": b" " * left.pop(0), "more_body": bool(left)}
+
+        return receive, more
+
+    async def use() -> None:
+        slow, may_end = sender(900_000, 10)
+        first = asyncio.create_task(uploads.body(slow))
+        await asyncio.sleep(0)
+        with pytest.raises(Refused) as refused:
+            await uploads.body(sender(900_000)[0])
+        assert refused.value.status == 503
+        assert len(await uploads.body(sender(100_000)[0])) == 100_000
+        may_end.set()
+        assert len(await first) == 900_010
+        assert len(await uploads.body(sender(900_000)[0])) == 900_000
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize(("end", "status"), [(WorkerBroke, 413), (WorkerEnded, 503)])
+def test_only_what_may_help_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, end: type[Exception], status: int
+) -> None:
+    async def run(*_: Any, **__: Any) -> Reply:
+        raise end
+
+    monkeypatch.setattr(Pool, "run", run)
+    answer = asked("POST", "/api/v1/plan", json={})
+    assert answer.status_code == status
+    assert ("retry-after" in answer.headers) == ("try again" in answer.text) == (status == 503)
 
 
 def test_a_mistake_of_ours_is_not_shown(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

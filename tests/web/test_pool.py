@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,18 +17,21 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from tests.web.conftest import Served, ended, started
+from tests.web.conftest import Served, ended, started, workers_of
 from tests.web.hostile import JSON
 
 import ringsched
+from ringsched.web import process, worker
 from ringsched.web.limits import Limits
-from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
-from ringsched.web.process import WorkerProcess
+from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded
+from ringsched.web.process import Errand, WorkerProcess
 from ringsched.web.searches import Searches
+from ringsched.web.worker import SEARCH, STOP
 
 pytestmark = pytest.mark.compiled
 
-LIMITS = Limits(workers=1, searches=1, work_s=30)
+HANGS_S = 300.0  # what takes longer never ends
+LIMITS = Limits(workers=1, searches=1, work_s=HANGS_S)
 
 
 def body(policy: str, num_jobs: int = 10, **options: Any) -> bytes:
@@ -37,57 +42,90 @@ def body(policy: str, num_jobs: int = 10, **options: Any) -> bytes:
 def with_pool(use: Callable[[Pool], Awaitable[None]]) -> None:
     """Use a pool of one worker, and see that nothing is left of it."""
 
-    before = _workers(os.getpid())  # of a server that other tests use
+    before = workers_of(os.getpid())  # of a server that other tests use
 
     async def go() -> None:
         pool = Pool(LIMITS, 1, warm=1)
         await pool.start()
         try:
-            await asyncio.wait_for(use(pool), 60)
+            await asyncio.wait_for(use(pool), HANGS_S)
         finally:
             await pool.stop()
 
     asyncio.run(go())
-    assert _workers(os.getpid()) == before
+    assert workers_of(os.getpid()) == before
 
 
-def _workers(of: int) -> list[psutil.Process]:
-    return [
-        child
-        for child in psutil.Process(of).children(recursive=True)
-        if child.status() != psutil.STATUS_ZOMBIE and "spawn_main" in " ".join(child.cmdline())
-    ]
+class Frozen:
+    """A worker that does nothing any more, however fast or slow the machine is."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+
+    def __call__(self, errand: Errand) -> None:
+        assert errand.process.pid is not None
+        os.kill(errand.process.pid, signal.SIGSTOP)
+        self.begun.set()
 
 
 def test_what_takes_too_long_is_killed_and_the_next_is_served() -> None:
     async def use(pool: Pool) -> None:
-        before = _workers(os.getpid())
+        before = workers_of(os.getpid())
         with pytest.raises(TimeIsUp):
-            await pool.run("plan", body("search", 200, iterations=10**9), time_limit_s=0.5)
+            await pool.run("plan", body("first-fit"), time_limit_s=0.5, on_start=Frozen())
         reply = await pool.run("plan", body("first-fit"), time_limit_s=30)
         assert reply.status == 200
-        assert before != _workers(os.getpid())
+        assert before != workers_of(os.getpid())
 
     with_pool(use)
 
 
-def test_a_worker_that_dies_is_replaced() -> None:
-    async def use(pool: Pool) -> None:
-        def kill(process: WorkerProcess) -> None:
-            assert process.pid is not None
-            os.kill(process.pid, signal.SIGKILL)
+def test_a_worker_that_dies_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether by somebody, when trying again may help, or for want of memory, when it will not."""
 
-        with pytest.raises(WorkerEnded):
-            await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=kill)
+    async def use(pool: Pool) -> None:
+        def kill(errand: Errand) -> None:
+            assert errand.process.pid is not None
+            os.kill(errand.process.pid, signal.SIGKILL)
+
+        def kill_for_memory(errand: Errand) -> None:
+            before = process.num_oom_kills()
+            monkeypatch.setattr(process, "num_oom_kills", lambda: before + 1)
+            kill(errand)
+
+        for killer, end in ((kill, WorkerEnded), (kill_for_memory, WorkerBroke)):
+            with pytest.raises(WorkerEnded) as ended:
+                await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=killer)
+            assert ended.type is end
         assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
 
     with_pool(use)
 
 
+@pytest.mark.parametrize(
+    ("exit_code", "memory_ran_out", "end"),
+    [
+        (-signal.SIGKILL, False, WorkerEnded),
+        (-signal.SIGKILL, True, WorkerBroke),
+        (-signal.SIGTERM, True, WorkerEnded),
+        (-signal.SIGSEGV, False, WorkerBroke),
+        (-signal.SIGABRT, False, WorkerBroke),
+        (1, False, WorkerBroke),
+        (0, False, WorkerEnded),
+        (None, False, WorkerEnded),
+    ],
+)
+def test_how_a_worker_ended_says_whether_to_try_again(
+    exit_code: int | None, memory_ran_out: bool, end: type[WorkerEnded]
+) -> None:
+    assert type(process.why_it_ended(exit_code, memory_ran_out)) is end
+
+
 def test_work_that_is_given_up_frees_its_worker() -> None:
     async def use(pool: Pool) -> None:
-        task = asyncio.create_task(pool.run("plan", body("search", 200, iterations=10**9), time_limit_s=600))
-        await asyncio.sleep(0.3)
+        frozen = Frozen()
+        task = asyncio.create_task(pool.run("plan", body("first-fit"), time_limit_s=600, on_start=frozen))
+        await frozen.begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -103,7 +141,7 @@ def test_a_worker_that_held_much_memory_makes_way_for_a_fresh_one() -> None:
         pids = set()
         try:
             for _ in range(2):
-                note = lambda process: pids.add(process.pid)  # noqa: E731
+                note = lambda errand: pids.add(errand.process.pid)  # noqa: E731
                 assert (
                     await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
                 ).status == 200
@@ -119,9 +157,10 @@ def test_who_waits_for_a_worker_too_long_is_told_so() -> None:
         pool = Pool(Limits(work_s=0.5), 1, warm=1)
         await pool.start()
         try:
-            long = pool.run("plan", body("search", 200, iterations=10**9), time_limit_s=60)
+            frozen = Frozen()
+            long = pool.run("plan", body("first-fit"), time_limit_s=600, on_start=frozen)
             busy = asyncio.create_task(long)
-            await asyncio.sleep(0.1)
+            await frozen.begun.wait()
             with pytest.raises(NobodyIsFree):
                 await pool.run("plan", body("first-fit"), time_limit_s=30)
             busy.cancel()
@@ -162,15 +201,15 @@ def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays(monkeypatch: p
             assert search.state == "running", search.content()
             await asyncio.sleep(0.05)
         assert json.loads(search.content())["state"] == "running"
-        assert search.process is not None
-        pid = search.process.pid
+        assert search.errand is not None
+        pid = search.errand.process.pid
         await searches.stop(search)
         answer = json.loads(search.content())
         assert answer["state"] == "stopped"
         assert len(answer["plan"]["jobs"]) == 200
         assert answer["progress"]["gap"] >= 1
         pids: list[int | None] = []
-        note = lambda process: pids.append(process.pid)  # noqa: E731
+        note = lambda errand: pids.append(errand.process.pid)  # noqa: E731
         await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
         assert pids == [pid]
         events = b"".join([event async for event in search.events()])
@@ -178,6 +217,60 @@ def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays(monkeypatch: p
         assert b'"pictures": {"format"' in events
 
     with_pool(use)
+
+
+def test_a_search_that_is_stopped_before_it_began_ends_at_once_and_its_worker_stays() -> None:
+    async def use(pool: Pool) -> None:
+        asked = body("search", 200, time_limit_s=600)
+        reply = await pool.run(SEARCH, asked, time_limit_s=60, on_start=lambda errand: errand.stop())
+        assert reply.status == 200
+
+    with_pool(use)
+
+
+def test_a_wish_to_stop_is_meant_for_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may come before its request, and when the next has begun already."""
+    over = threading.Event()
+    monkeypatch.setattr(worker.os, "_exit", lambda _: over.set())
+    ours, theirs = multiprocessing.Pipe()
+    try:
+        inbox = worker._Inbox(theirs)
+        for message in ((SEARCH, b"", 2), (STOP, 1), (STOP, 3), (SEARCH, b"", 3), (SEARCH, b"", 4)):
+            ours.send(message)
+        numbers = [inbox.next()[2] for _ in range(3)]
+        assert numbers == [2, 3, 4]
+        assert [inbox.is_stopped(number) for number in numbers] == [False, True, False]
+    finally:  # while it cannot end the tests
+        ours.close()
+        over.wait()
+
+
+def test_a_wish_to_stop_is_not_mixed_up_with_a_request_that_is_being_sent() -> None:
+    class Watched:
+        """A connection that is slow to send, and sees whether it is asked twice at once."""
+
+        def __init__(self) -> None:
+            self.sent: list[Any] = []
+            self.met, self.num_inside, self.begun = False, 0, threading.Event()
+
+        def send(self, message: Any) -> None:
+            self.num_inside += 1
+            self.begun.set()
+            time.sleep(0.1)
+            self.met = self.met or self.num_inside > 1
+            self.num_inside -= 1
+            self.sent.append(message)
+
+    asked = object.__new__(WorkerProcess)
+    asked._sending = threading.Lock()
+    asked._connection = watched = Watched()  # type: ignore[assignment]
+    request = threading.Thread(target=asked.send, args=(SEARCH, b"", 1))
+    request.start()
+    assert watched.begun.wait(HANGS_S)
+    Errand(asked, 1).stop()
+    request.join()
+    assert watched.sent == [(SEARCH, b"", 1), (STOP, 1)]
+    assert not watched.met
 
 
 def test_a_worker_is_not_tired_from_the_size_of_its_server() -> None:
@@ -189,18 +282,44 @@ def test_a_worker_is_not_tired_from_the_size_of_its_server() -> None:
 
 
 def test_a_search_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Policies that bisect hear nothing; nor does a search in the middle of a kernel."""
+    """Policies that bisect hear nothing; nor does a search in the middle of a kernel, nor this one."""
     monkeypatch.setattr("ringsched.web.searches.GRACE_S", 0.2)
 
     async def use(pool: Pool) -> None:
         searches = Searches(pool, LIMITS)
-        search = searches.start(body("sjf-bco", 2000))
-        await asyncio.sleep(0.2)
+        search = searches.start(body("sjf-bco"))
+        while search.errand is None:
+            await asyncio.sleep(0)
+        Frozen()(search.errand)
         await searches.stop(search)
         assert json.loads(search.content()) == {"state": "stopped", "progress": None}
         assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
 
     with_pool(use)
+
+
+def test_a_worker_that_is_ready_has_all_kernels() -> None:
+    """The first search of a new installation waits for no compiler, which takes longer than a request may."""
+    code = """if True:
+        import gc
+        from numba.core.dispatcher import Dispatcher
+        import ringsched
+        from ringsched.web.examples import example_scenario
+        from ringsched.web.warm import warm_up
+
+        def loaded():
+            kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
+            return {kernel.py_func.__qualname__ for kernel in kernels if kernel.signatures}
+
+        warm_up()
+        before = loaded()
+        for policy in ringsched.list_policies():
+            limits = {"iterations": 100} if policy.name == "search" else {}
+            ringsched.plan(example_scenario("small"), policy.name, **limits)
+        print(sorted(loaded() - before))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout == "[]\n"
 
 
 def searching(server: Served, client: httpx.Client) -> list[psutil.Process]:
@@ -210,7 +329,7 @@ def searching(server: Served, client: httpx.Client) -> list[psutil.Process]:
     while (answer := client.get(f"/searches/{name}").json())["progress"] is None:
         assert answer["state"] == "running", answer
         time.sleep(0.1)
-    return _workers(server.process.pid)
+    return workers_of(server.process.pid)
 
 
 def test_workers_end_when_the_server_is_killed() -> None:
@@ -220,7 +339,7 @@ def test_workers_end_when_the_server_is_killed() -> None:
         workers = searching(server, client)
         assert ended(server, signal.SIGKILL) == -signal.SIGKILL
     assert len(workers) >= 2
-    assert psutil.wait_procs(workers, timeout=30)[1] == []
+    assert psutil.wait_procs(workers, timeout=HANGS_S)[1] == []
 
 
 @pytest.mark.parametrize(
@@ -235,16 +354,16 @@ def test_the_server_ends_in_order_with_work_on_its_hands(number: int, code: int)
     with httpx.Client(base_url=f"{server.url}/api/v1", timeout=60) as client:
         workers = searching(server, client)
         assert ended(server, number) == code
-    assert psutil.wait_procs(workers, timeout=30)[1] == []
+    assert psutil.wait_procs(workers, timeout=HANGS_S)[1] == []
 
 
 def test_ctrl_c_before_all_has_started() -> None:
     command = [sys.executable, "-m", "ringsched", "serve", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not (workers := _workers(process.pid)):
+        while not (workers := workers_of(process.pid)):
             time.sleep(0.02)
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANGS_S)
     assert (process.returncode, out, err) == (130, "", "ringsched: interrupted\n")
-    assert psutil.wait_procs(workers, timeout=30)[1] == []
+    assert psutil.wait_procs(workers, timeout=HANGS_S)[1] == []

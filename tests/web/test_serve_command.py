@@ -7,6 +7,7 @@ import sys
 import pytest
 from tests.cli.helpers import run
 
+from ringsched.cli.serve import _ready
 from ringsched.web.serve import bound_socket
 
 
@@ -33,6 +34,15 @@ def test_wrong_options(options: list[str], sentence: str) -> None:
     done = run("serve", *options)
     assert done.exit_code == 2
     assert sentence in done.stderr
+
+
+def test_what_listens_on_all_addresses_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    _ready(["http://127.0.0.1:1/", "http://gpu-head:1/"], open_page=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "the lab is at http://127.0.0.1:1/",
+        "it listens on all addresses of this machine; from elsewhere it is at http://gpu-head:1/",
+        "Ctrl-C ends it",
+    ]
 
 
 def test_without_the_extra_the_command_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,13 +57,16 @@ def serve_command(
     given = {"workers": workers or max(2, min(4, os.cpu_count() or 1)), "work_s": time_limit}
     limits = Limits(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     access = access_to(host, token)
-    serve(bound_socket(host, port), access, limits, lambda url: _ready(url, open_page))
+    serve(bound_socket(host, port), access, limits, lambda urls: _ready(urls, open_page))
 
 
-def _ready(url: str, open_page: bool) -> None:
-    click.echo(f"the lab is at {url}")
+def _ready(urls: list[str], open_page: bool) -> None:
+    here, *elsewhere = urls
+    click.echo(f"the lab is at {here}")
+    for url in elsewhere:
+        click.echo(f"it listens on all addresses of this machine; from elsewhere it is at {url}")
     click.echo("Ctrl-C ends it")
     if open_page:
         import webbrowser
 
-        webbrowser.open(url)
+        webbrowser.open(here)

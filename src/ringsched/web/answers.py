@@ -31,6 +31,7 @@ class PolicyFacts(BaseModel):
     rule: str
     search: str
     options: list[str]
+    models: list[str]  # of contention
     summary: str
 
 
@@ -51,7 +52,7 @@ class AboutAnswer(BaseModel):
     contention_models: list[str]
     examples: list[ExampleFacts]
     catalogue: dict[str, dict[str, Any]]
-    limits: dict[str, float]
+    limits: dict[str, int | float]
 
 
 class ExampleAnswer(BaseModel):

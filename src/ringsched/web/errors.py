@@ -17,6 +17,8 @@ FIELD_OF |= {"inter-server-gbps": "inter_server_gbps", "link-factor": "link_fact
 LONGEST = 1000  # characters of a sentence: names may be as long as a body
 BUG = "the server made a mistake; it is written in the server's log, please report it"
 TOO_MUCH_MEMORY = "this takes more memory than the server gives to one request"
+BROKE = "the process that worked on this wanted more memory than there is, or crashed; so it would again"
+KILLED = "the process that worked on this was killed; try again"
 
 
 class Refused(Exception):

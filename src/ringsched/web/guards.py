@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -115,21 +116,23 @@ def header_table(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return table
 
 
+_HOST = re.compile(r"(?:\[(?P<number>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::(?P<port>[0-9]{1,5}))?")
+
+
 def _host_name(given: str) -> str:
-    """Return the host without its port.
+    """Return the host without its port, nothing if it is none; `urlsplit` would forgive too much.
 
     Examples
     --------
-    >>> _host_name("LocalHost:8470"), _host_name("[::1]:8470"), _host_name("a:b:c")
-    ('localhost', '::1', '')
+    >>> _host_name("LocalHost:8470"), _host_name("[::1]:8470"), _host_name("a:b:c"), _host_name("[::1]a")
+    ('localhost', '::1', '', '')
     """
-    try:
-        parts = urlsplit(f"//{given}")
-        return (
-            (parts.hostname or "") if parts.netloc == given and parts.port != 0 and "@" not in given else ""
-        )
-    except ValueError:
+    found = _HOST.fullmatch(given.lower())
+    if found is None or not 0 < int(found["port"] or 1) < 2**16:
         return ""
+    if found["number"] and not isinstance(_address(found["number"]), ipaddress.IPv6Address):
+        return ""
+    return found["number"] or found["name"]
 
 
 def _is_loopback(name: str) -> bool:

@@ -13,6 +13,7 @@ from ringsched.web import bodies
 from ringsched.web.limits import Limits, check_count, check_scenario_size
 
 SEARCH_S = 10.0  # as `plan` has it
+WRONG_GPUS = 10_000  # that a plan may name beyond those its jobs have: each one is judged, and told
 
 
 def scenario_of(content: dict[str, Any], limits: Limits, place: str = "scenario") -> Scenario:
@@ -23,15 +24,25 @@ def scenario_of(content: dict[str, Any], limits: Limits, place: str = "scenario"
     return scenario_from_dict(content)
 
 
-def plan_in(content: dict[str, Any], limits: Limits, place: str = "plan") -> Plan:
+def plan_in(content: dict[str, Any], scenario: Scenario, limits: Limits, place: str = "plan") -> Plan:
     """Return a plan that is not too large; an error says that it is about the plan."""
     if isinstance(jobs := content.get("jobs"), list):
         check_count(len(jobs), "jobs", limits.jobs, place)
+        most = sum(job.gpus for job in scenario.jobs) + WRONG_GPUS
+        for key in ("gpus", "ring"):
+            check_count(_num_gpus(jobs, key), "GPUs", most, place)
     try:
         return plan_from_dict(content)
     except InputError as error:
         places = (place, error.place)
         raise error.located(place=": ".join(each for each in places if each)) from None
+
+
+def _num_gpus(jobs: list[Any], key: str) -> int:
+    """Return how many GPUs, or servers if they are more, jobs name."""
+    named = [job[key] for job in jobs if isinstance(job, dict) and isinstance(job.get(key), list | dict)]
+    by_server = [held for each in named if isinstance(each, dict) for held in each.values()]
+    return max(sum(map(len, named)), sum(len(held) for held in by_server if isinstance(held, list)))
 
 
 def plan_options(body: bodies.PlanBody, most_s: float) -> dict[str, Any]:
@@ -71,6 +82,6 @@ def labelled_plans(raw: bytes, limits: Limits) -> tuple[Scenario, dict[str, Plan
         raise InputError("must hold at least one plan", field="plans")
     scenario = scenario_of(body.scenario, limits)
     return scenario, {
-        text(label, "the label of a plan"): plan_in(content, limits, f"plan {label!r}")
+        text(label, "the label of a plan"): plan_in(content, scenario, limits, f"plan {label!r}")
         for label, content in body.plans.items()
     }

@@ -6,9 +6,9 @@ import asyncio
 
 from starlette.requests import Request
 
-from ringsched.web.errors import Refused
+from ringsched.web.errors import BROKE, KILLED, Refused
 from ringsched.web.limits import Limits
-from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
+from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded
 from ringsched.web.replies import Reply
 from ringsched.web.searches import Searches
 
@@ -60,9 +60,10 @@ class Lab:
         except NobodyIsFree:
             message = "all workers are busy; try again in a moment"
             raise Refused(503, message, headers={"Retry-After": "5"}) from None
+        except WorkerBroke:
+            raise Refused(413, BROKE) from None
         except WorkerEnded:
-            message = "the process that worked on this was killed, perhaps for want of memory"
-            raise Refused(503, message, headers={"Retry-After": "5"}) from None
+            raise Refused(503, KILLED, headers={"Retry-After": "5"}) from None
         except asyncio.CancelledError:
             if not task.cancelled():
                 task.cancel()

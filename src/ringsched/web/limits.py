@@ -26,6 +26,7 @@ class Limits:
     runs: int = 1_000  # of one comparison
     work_s: float = 60.0  # of one request, waiting not counted
     upload_s: float = 30.0
+    uploads_bytes: int = 256 * 2**20  # of bodies that have not come in full, all together
     workers: int = 2  # requests worked on at the same time
     queue: int = 16  # requests that wait for a worker
     searches: int = 2  # running at the same time

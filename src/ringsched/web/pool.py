@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ringsched.web.limits import Limits
-from ringsched.web.process import Done, TimeIsUp, WorkerEnded, WorkerProcess
+from ringsched.web.process import Done, Errand, TimeIsUp, WorkerBroke, WorkerEnded, WorkerProcess
 from ringsched.web.replies import Reply
 
 Told = Callable[[str, bytes], None]
@@ -67,7 +67,7 @@ class Pool:
         *,
         time_limit_s: float,
         on_told: Told = lambda _kind, _content: None,
-        on_start: Callable[[WorkerProcess], None] = lambda _: None,
+        on_start: Callable[[Errand], None] = lambda _: None,
     ) -> Reply:
         """Return the reply of the next worker that is free; if cancelled, the worker is killed.
 
@@ -77,13 +77,14 @@ class Pool:
             self._num_started += 1
             self._in_background(self._add())
         process = await self._next_idle()
-        on_start(process)
+        errand = process.errand()
+        on_start(errand)
         loop = asyncio.get_running_loop()
 
         def tell(kind: str, content: bytes) -> None:
             loop.call_soon_threadsafe(on_told, kind, content)
 
-        asked = loop.run_in_executor(self._threads, process.ask, name, raw, time_limit_s, tell)
+        asked = loop.run_in_executor(self._threads, errand.run, name, raw, time_limit_s, tell)
         done: Done | None = None
         try:
             done = await asyncio.shield(asked)
@@ -136,4 +137,4 @@ class Pool:
         self._idle.put_nowait(process)
 
 
-__all__ = ["NobodyIsFree", "Pool", "TimeIsUp", "WorkerEnded"]
+__all__ = ["NobodyIsFree", "Pool", "TimeIsUp", "WorkerBroke", "WorkerEnded"]

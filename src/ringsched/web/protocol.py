@@ -9,11 +9,11 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ringsched.web.errors import error_content
+from ringsched.web.lingering import MOST_BYTES, LingeringTransport
 
 HEAD_S = 20.0  # until the head of a request has come
 READING_S = 30.0  # until a client has taken what was sent
 MOST_CONNECTIONS = 256
-MOST_DISCARDED = 512 * 2**20  # of a body that was refused; who goes on after that is cut off
 
 
 class PatientProtocol(H11Protocol):
@@ -24,18 +24,23 @@ class PatientProtocol(H11Protocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._reading_timer: asyncio.TimerHandle | None = None
         self._discarded = 0
+        self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Welcome a client, or say that there are too many."""
-        super().connection_made(transport)
+        self._ending = LingeringTransport(transport, self.loop, self._still_sends)
+        super().connection_made(self._ending)
         self._expect_head()
-        if len(self.connections) > MOST_CONNECTIONS:
+        if len(self.connections) > 2 * MOST_CONNECTIONS:
+            self.transport.abort()
+        elif len(self.connections) > MOST_CONNECTIONS:
             self._refuse(503, "too many connections; try again in a moment")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client."""
         self._got_head()
         self._has_read()
+        self._ending.lost()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -51,9 +56,10 @@ class PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what comes."""
         if self.transport.is_closing():
+            self._ending.drop(data)
             return
         self._discarded = self._discarded + len(data) if self._is_discarding() else 0
-        if self._discarded > MOST_DISCARDED:
+        if self._discarded > MOST_BYTES:
             self.transport.abort()
             return
         super().data_received(data)
@@ -62,9 +68,20 @@ class PatientProtocol(H11Protocol):
         elif self._head_timer is None:
             self._expect_head()
 
+    def shutdown(self) -> None:
+        """End with the server, which waits for nobody who still sends."""
+        if self.transport.is_closing():
+            self.transport.abort()
+        else:
+            super().shutdown()
+
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         """Say in our shape that this is no HTTP."""
         self._refuse(400, "this is not a request of HTTP/1.1, or its head is too long")
+
+    def _still_sends(self) -> bool:
+        """Whether what is no HTTP, a refused request or its body may still be on its way."""
+        return self._refused or self.conn.their_state is h11.SEND_BODY
 
     def _is_discarding(self) -> bool:
         """Whether the answer is out while the body still comes."""
@@ -103,4 +120,13 @@ class PatientProtocol(H11Protocol):
             answer = h11.Response(status_code=status, headers=headers)
             for event in (answer, h11.Data(data=content), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
+        self._refused = True
+        self._leave_alone()
         self.transport.close()
+
+    def _leave_alone(self) -> None:
+        """Tell what works on a request that nobody waits for it, though we still listen to its client."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            self.flow.resume_writing()

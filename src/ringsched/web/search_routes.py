@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from ringsched.web import answers, bodies
 from ringsched.web.describe import REFUSALS, described, request_body
@@ -63,7 +63,7 @@ def add_searches(router: APIRouter, lab: Lab) -> None:
         responses=_events_described(),
     )
     async def listen_to_search(id: str) -> StreamingResponse:
-        return StreamingResponse(_stream(lab, lab.searches.named(id)), media_type="text/event-stream")
+        return _Stream(lab, lab.searches.named(id))
 
 
 def _events_described() -> dict[int | str, dict[str, Any]]:
@@ -76,16 +76,19 @@ def _searched(search: Search) -> Response:
     return Response(search.content(), media_type=JSON)
 
 
-def _stream(lab: Lab, search: Search) -> AsyncIterator[bytes]:
-    if lab.num_streams >= lab.limits.streams:
-        raise Refused(503, "too many listen already", headers={"Retry-After": "5"})
+class _Stream(StreamingResponse):
+    """Events of a search, for no more listeners than may be."""
 
-    async def stream() -> AsyncIterator[bytes]:
-        lab.num_streams += 1
+    def __init__(self, lab: Lab, search: Search) -> None:
+        super().__init__(search.events(), media_type="text/event-stream")
+        self._lab = lab
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Tell until the end; who comes in between is counted from here, not from the first event on."""
+        if self._lab.num_streams >= self._lab.limits.streams:
+            raise Refused(503, "too many listen already", headers={"Retry-After": "5"})
+        self._lab.num_streams += 1
         try:
-            async for event in search.events():
-                yield event
+            await super().__call__(scope, receive, send)
         finally:
-            lab.num_streams -= 1
-
-    return stream()
+            self._lab.num_streams -= 1

@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
-from ringsched.web.errors import Refused, error_content
+from ringsched.web.errors import BROKE, KILLED, Refused, error_content
 from ringsched.web.limits import Limits
-from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerEnded
-from ringsched.web.process import WorkerProcess
+from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded
+from ringsched.web.process import Errand
 from ringsched.web.replies import joined
 from ringsched.web.search_work import PICTURES, PLAN, PROGRESS
 from ringsched.web.worker import SEARCH
@@ -31,7 +31,7 @@ class Search:
         self.id = secrets.token_urlsafe(12)
         self.state = RUNNING
         self.ended_s: float | None = None
-        self.process: WorkerProcess | None = None
+        self.errand: Errand | None = None
         self.stopping = False
         self._parts: dict[str, str] = {}  # JSON as the worker wrote it
         self._num_plans = 0
@@ -115,9 +115,9 @@ class Searches:
             raise Refused(
                 503, f"{len(self._tasks)} searches run already; stop one", headers={"Retry-After": "5"}
             )
-        self._forget()
         search = Search()
         self._by_id[search.id] = search
+        self._forget()
         task = asyncio.get_running_loop().create_task(self._run(search, raw))
         self._tasks[search.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(search.id, None))
@@ -134,8 +134,9 @@ class Searches:
         """Ask a search to end; if it does not listen, it is killed."""
         if search.state != RUNNING:
             return
-        if search.process is not None:
-            search.process.stop_search()
+        if search.errand is not None:
+            # In a thread, for a worker that is stuck reads nothing; if it is killed, the thread ends too.
+            asyncio.get_running_loop().run_in_executor(None, search.errand.stop)
             search.stopping = True
             await search.wait(GRACE_S)
         search.end(STOPPED)
@@ -156,8 +157,8 @@ class Searches:
             task.cancel()
 
     async def _run(self, search: Search, raw: bytes) -> None:
-        def on_start(process: WorkerProcess) -> None:
-            search.process = process
+        def on_start(errand: Errand) -> None:
+            search.errand = errand
 
         time_limit_s = self._limits.search_s + GRACE_S
         try:
@@ -166,24 +167,24 @@ class Searches:
             )
         except TimeIsUp:
             search.end(FAILED, error_content(f"the search did not end within {time_limit_s:g} s"))
-        except (WorkerEnded, NobodyIsFree):
-            search.end(
-                FAILED, error_content("the process of the search was killed, perhaps for want of memory")
-            )
+        except NobodyIsFree:
+            search.end(FAILED, error_content("no process for the search could be started; try again"))
+        except WorkerEnded as error:
+            search.end(FAILED, error_content(BROKE if isinstance(error, WorkerBroke) else KILLED))
         else:
             if reply.status == 200:
                 search.end(STOPPED if search.stopping else DONE)
             else:
                 search.end(FAILED, reply.content)
         finally:
-            search.process = None
+            search.errand = None
 
     def _forget(self) -> None:
         """Forget what ended long ago, and the oldest of too many."""
         ended = [search for search in self._by_id.values() if search.ended_s is not None]
         too_many = len(self._by_id) - self._limits.kept_searches
         for at, search in enumerate(sorted(ended, key=lambda search: search.ended_s or 0.0)):
-            if at <= too_many or time.monotonic() - (search.ended_s or 0.0) > self._limits.kept_s:
+            if at < too_many or time.monotonic() - (search.ended_s or 0.0) > self._limits.kept_s:
                 del self._by_id[search.id]
         self._forget_the_largest()
 

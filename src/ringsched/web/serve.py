@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 import socket
 from collections.abc import Callable
@@ -64,15 +65,23 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return listening
 
 
-def url_of(listening: socket.socket, access: Access) -> str:
-    """Return where the page is, with the token in the part that browsers keep to themselves."""
+def urls_of(listening: socket.socket, access: Access) -> list[str]:
+    """Return where the page is, with the token in the part that browsers keep to themselves.
+
+    0.0.0.0 is no address to open: then it is one for this machine, and one by its name for others.
+    """
     host, port = listening.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}/" + (f"#token={access.token}" if access.token else "")
+    hosts = [host]
+    if ipaddress.ip_address(host).is_unspecified:
+        hosts = ["::1" if ":" in host else "127.0.0.1", socket.gethostname()]
+    token = f"#token={access.token}" if access.token else ""
+    return [f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/{token}" for shown in hosts]
 
 
-def serve(listening: socket.socket, access: Access, limits: Limits, on_ready: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM, which is then raised again; `on_ready` is told the page's address."""
+def serve(
+    listening: socket.socket, access: Access, limits: Limits, on_ready: Callable[[list[str]], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM, which is then raised again; `on_ready` is told the page's addresses."""
     lab = Lab(limits)
     config = uvicorn.Config(
         create_app(access, limits, lab),
@@ -85,7 +94,7 @@ def serve(listening: socket.socket, access: Access, limits: Limits, on_ready: Ca
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
     )
-    server = _Server(config, lab, lambda: on_ready(url_of(listening, access)))
+    server = _Server(config, lab, lambda: on_ready(urls_of(listening, access)))
     server.run(sockets=[listening])
     if not server.started:
         raise RingschedError("the workers of the lab do not start; is there memory for them?")

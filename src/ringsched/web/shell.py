@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import traceback
 from typing import Any
@@ -12,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ringsched.web.errors import BUG, Refused, error_content
 from ringsched.web.guards import API, Access, check_media_type, declared_length, header_table
 from ringsched.web.limits import Limits
+from ringsched.web.uploads import Uploads
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
@@ -31,6 +31,7 @@ class Shell:
 
     def __init__(self, app: ASGIApp, access: Access, limits: Limits) -> None:
         self._app, self._access, self._limits = app, access, limits
+        self._uploads = Uploads(limits)
         self._in_progress = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,41 +62,17 @@ class Shell:
             await self._app(scope, receive, answer.send)
             return
         check_media_type(headers.get("content-type", ""))
-        self._check_length(declared_length(headers.get("content-length")) or 0)
+        self._uploads.check_length(declared_length(headers.get("content-length")) or 0)
+        body = await self._uploads.body(receive)  # before it has a place: it may never come
         if self._in_progress >= self._limits.workers + self._limits.queue:
             raise Refused(
                 503, "too much is asked at once; try again in a moment", headers={"Retry-After": "1"}
             )
         self._in_progress += 1
         try:
-            body = await self._body(receive)
             await self._app(scope, _replayed(body, receive), answer.send)
         finally:
             self._in_progress -= 1
-
-    async def _body(self, receive: Receive) -> bytes:
-        """Return the whole body, whose length is counted as it comes: not all say it before."""
-        parts: list[bytes] = []
-        length, more = 0, True
-        try:
-            async with asyncio.timeout(self._limits.upload_s):
-                while more:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        raise Refused(400, "the body ended early")
-                    parts.append(message.get("body", b""))
-                    length += len(parts[-1])
-                    self._check_length(length)
-                    more = message.get("more_body", False)
-        except TimeoutError:
-            raise Refused(408, f"the body did not come within {self._limits.upload_s:g} s") from None
-        return b"".join(parts)
-
-    def _check_length(self, length: int) -> None:
-        if length > self._limits.body_bytes:
-            raise Refused(
-                413, f"the body is larger than the {self._limits.body_bytes} bytes this server takes"
-            )
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -77,7 +77,7 @@ def verify(raw: bytes, limits: Limits) -> Reply:
 
     body = bodies.parsed(bodies.VerifyBody, raw)
     scenario = scenario_of(body.scenario, limits)
-    return json_reply(verdict_data(verify(scenario, plan_in(body.plan, limits))))
+    return json_reply(verdict_data(verify(scenario, plan_in(body.plan, scenario, limits))))
 
 
 def explain(raw: bytes, limits: Limits) -> Reply:
@@ -89,7 +89,7 @@ def explain(raw: bytes, limits: Limits) -> Reply:
     scenario = scenario_of(body.scenario, limits)
     if body.job is not None and all(job.name != body.job for job in scenario.jobs):
         raise UnknownName("job", body.job, [job.name for job in scenario.jobs], field="job")
-    ledger = explain(scenario, plan_in(body.plan, limits))
+    ledger = explain(scenario, plan_in(body.plan, scenario, limits))
     return json_reply(ledger_data(ledger) if body.job is None else job_ledger_data(ledger, body.job))
 
 
@@ -106,7 +106,7 @@ def whatif(raw: bytes, limits: Limits) -> Reply:
     scenario = scenario_of(body.scenario, limits)
     given: dict[str, Any] = {name: getattr(body, name) for name in (*bodies.Planning.model_fields, "policy")}
     given["time_limit_s"] = allowed_s(body.time_limit_s, limits.work_s)
-    given["plan"] = None if body.plan is None else plan_in(body.plan, limits)
+    given["plan"] = None if body.plan is None else plan_in(body.plan, scenario, limits)
     if body.job is not None:
         job = job_from_table(body.job, {job.name for job in scenario.jobs})
         return json_reply(new_job_data(whatif_job(scenario, job, **given)))

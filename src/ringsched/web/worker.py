@@ -7,6 +7,8 @@ import queue
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -27,18 +29,20 @@ def main(connection: Connection, limits: Limits) -> None:
     warm_up()
     connection.send((READY,))
     while True:
-        name, raw = inbox.next()
-        reply = _replied(name, raw, limits, connection, inbox)
+        name, raw, number = inbox.next()
+        reply = _replied(name, raw, limits, connection, partial(inbox.is_stopped, number))
         connection.send((DONE, reply, _peak_bytes() > limits.worker_bytes))
 
 
-def _replied(name: str, raw: bytes, limits: Limits, connection: Connection, inbox: _Inbox) -> Any:
+def _replied(
+    name: str, raw: bytes, limits: Limits, connection: Connection, should_stop: Callable[[], bool]
+) -> Any:
     from ringsched.web import search_work, work
 
     if name != SEARCH:
         return work.reply_to(name, raw, limits)
     return search_work.search(
-        raw, limits, lambda kind, content: connection.send((TOLD, kind, content)), inbox.stop.is_set
+        raw, limits, lambda kind, content: connection.send((TOLD, kind, content)), should_stop
     )
 
 
@@ -46,21 +50,23 @@ class _Inbox:
     """Reads the pipe beside the work, so that a wish to stop is heard, and the end of the server too."""
 
     def __init__(self, connection: Connection) -> None:
-        self.stop = threading.Event()
-        self._requests: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
+        self._last_stopped = 0  # a wish to stop may come before its request, or when it is done
+        self._requests: queue.SimpleQueue[tuple[str, bytes, int]] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(connection,), daemon=True).start()
 
-    def next(self) -> tuple[str, bytes]:
+    def next(self) -> tuple[str, bytes, int]:
         return self._requests.get()
+
+    def is_stopped(self, number: int) -> bool:
+        return number == self._last_stopped
 
     def _read(self, connection: Connection) -> None:
         try:
             while True:
                 kind, *rest = connection.recv()
                 if kind == STOP:
-                    self.stop.set()
+                    self._last_stopped = max(self._last_stopped, *rest)
                 else:
-                    self.stop.clear()
                     self._requests.put((kind, *rest))
         except (EOFError, OSError):
             os._exit(0)  # whatever is being worked on, nobody waits for it

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ class Lab:
         self.url = f"{page.rstrip('/')}/api/v1"
         self.headers = {"Content-Type": "application/json"}
         if token or printed:
-            self.headers["Authorization"] = f"Bearer {token or printed}"
+            self.headers["Authorization"] = f"Bearer {token or urllib.parse.unquote(printed)}"
 
     def get(self, path: str) -> Any:
         return json.load(self._open("GET", path))

@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
@@ -184,6 +185,13 @@ def test_the_address_carries_the_token_where_servers_do_not_see_it() -> None:
             bound_socket("127.0.0.1", port)
     with pytest.raises(InputError, match=r"--host = '192.0.2.1.2' is no address of this machine"):
         bound_socket("192.0.2.1.2", 0)
+
+
+def test_a_token_of_any_letters_survives_its_way_through_an_address() -> None:
+    odd = "a+b&c%20d=e#f/g?h"
+    with bound_socket("127.0.0.1", 0) as listening:
+        (url,) = urls_of(listening, Access(token=odd))
+    assert parse_qs(urlsplit(url).fragment) == {"token": [odd]}  # as the page reads it
 
 
 def test_who_listens_on_all_addresses_is_told_some_that_can_be_opened() -> None:

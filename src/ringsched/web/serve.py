@@ -7,6 +7,7 @@ import secrets
 import socket
 from collections.abc import Callable
 from types import FrameType
+from urllib.parse import quote
 
 import uvicorn
 
@@ -74,7 +75,7 @@ def urls_of(listening: socket.socket, access: Access) -> list[str]:
     hosts = [host]
     if ipaddress.ip_address(host).is_unspecified:
         hosts = ["::1" if ":" in host else "127.0.0.1", socket.gethostname()]
-    token = f"#token={access.token}" if access.token else ""
+    token = f"#token={quote(access.token, safe='')}" if access.token else ""
     return [f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/{token}" for shown in hosts]
 
 

@@ -156,7 +156,13 @@ def _rule(columns: int) -> str:
 
 
 def _figures(values: list[float | None]) -> str:
-    return " | ".join("" if value is None else f"{value:.3g}" for value in values)
+    return " | ".join("" if value is None else _figure(value) for value in values)
+
+
+def _figure(value: float) -> str:
+    """Return three figures, as people write them: 1,190 and not 1.19e+03."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if 1000 <= abs(rounded) < 1e12 else f"{value:.3g}"
 
 
 def _words(facts: dict[str, Any]) -> str:

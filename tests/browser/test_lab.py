@@ -459,6 +459,7 @@ def test_the_address_is_all_there_is(visiting: Visitor, browser: Any, tmp_path: 
     page = visit.page
     choose(page, "policy", "list-scheduling")
     knob(page, "links, Gbit/s").fill("40")
+    drawn(page)
     page.get_by_role("button", name="Remove lstm").click()
     page.get_by_role("button", name="Edit lstm").wait_for(state="detached")
     drawn(page)
@@ -529,6 +530,42 @@ def test_what_is_chosen_after_going_back_counts(visiting: Visitor, tmp_path: Pat
     page.reload()
     drawn(page)
     assert knob(page, "policy").input_value() == "random"
+
+
+def test_an_example_that_comes_after_going_back_is_not_taken(visiting: Visitor) -> None:
+    page = visiting().page
+    example = knob(page, "example").input_value()
+    choose(page, "policy", "list-scheduling")
+    held: list[Any] = []
+    page.route("**/examples/racks", lambda route: held.append(route))
+    with page.expect_request("**/examples/racks"):
+        knob(page, "example").select_option("racks")
+    page.go_back()
+    gets(knob(page, "policy"), "sjf-bco")
+    drawn(page)
+    with page.expect_response("**/examples/racks"):
+        held[0].continue_()
+    page.evaluate("fetch('/api/v1/about')")  # time for what may come too late
+    drawn(page)
+    assert knob(page, "example").input_value() == example
+    assert words(page).startswith("All 6 jobs")
+
+
+def test_a_text_that_is_cancelled_while_it_is_checked_is_not_taken(visiting: Visitor) -> None:
+    page = visiting().page
+    held: list[Any] = []
+    page.route("**/api/v1/scenario", lambda route: held.append(route))
+    page.get_by_role("button", name="As text").click()
+    box = page.get_by_label("Scenario as text").locator("textarea")
+    box.fill(box.input_value().replace('"lstm"', '"renamed"'))
+    with page.expect_request("**/api/v1/scenario"):
+        page.get_by_role("button", name="Load", exact=True).click()
+    page.get_by_role("button", name="Cancel").click()
+    with page.expect_response("**/api/v1/scenario"):
+        held[0].continue_()
+    page.evaluate("fetch('/api/v1/about')")  # time for what may come too late
+    drawn(page)
+    assert page.get_by_role("button", name="Edit lstm").count() == 1
 
 
 def fragment_of(state: object) -> str:

@@ -10,6 +10,7 @@ from tests.scenarios import cluster, job, scenario
 import ringsched
 from ringsched import Scenario
 from ringsched.analysis.whatif.variants import finish_changes
+from ringsched.reporting.times import times_of
 
 MEANS = ["mean-completion", "weighted-completion"]
 UNIX_S = 1_700_000_000
@@ -39,6 +40,23 @@ def test_bounds_on_means_are_those_of_the_same_jobs_at_time_0(first_s: int, obje
     assert ringsched.verify(later, plan).violations == ()
     expected = {bound.name: bound.value_s for bound in ringsched.lower_bounds(now, objective)}
     assert {bound.name: bound.value_s for bound in plan.bounds} == pytest.approx(expected, rel=1e-7)
+
+
+def test_short_jobs_days_apart_are_no_reason_to_refuse_a_plan() -> None:
+    """The judge took a job's length from instants days after the first: squashed-area came out another."""
+    for seed in range(20):
+        chance = random.Random(seed)
+        jobs = [job(f"j{at}", 2, 300 + at, submit_s=chance.uniform(0, 8 * 86_400)) for at in range(3)]
+        short = scenario(cluster(2, 8), *jobs, time={"model": "continuous"})
+        plan = ringsched.plan(short, "longest-first", objective="mean-completion")
+        assert ringsched.verify(short, plan).violations == ()
+
+
+def test_pictures_of_means_begin_at_the_first_submit() -> None:
+    """The bound on a mean is a duration; as an instant it stretched the axis to 1970."""
+    later = arriving(UNIX_S)
+    plan = ringsched.plan(later, "longest-first", objective="mean-completion")
+    assert times_of(later, [plan]).origin_s >= UNIX_S
 
 
 def test_bounds_on_the_makespan_keep_their_digits() -> None:

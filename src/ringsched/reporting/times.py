@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ringsched.errors import InputError
 from ringsched.model import Plan, Scenario
+from ringsched.model.objective import MAKESPAN
 
 DIGITS = 6  # of the whole width; no screen shows more
 
@@ -49,6 +50,6 @@ def times_of(scenario: Scenario, plans: Iterable[Plan]) -> Times:
     instants = [job.submit_s for job in scenario.jobs]
     for plan in plans:
         instants += [instant for job in plan.jobs for instant in (job.start_s, job.finish_s)]
-        # A bound may lie after an end that an invalid plan states.
-        instants.append(plan.lower_bound_s)
+        if plan.objective == MAKESPAN:  # else the bound is a duration
+            instants.append(plan.lower_bound_s)  # which may lie after an end that an invalid plan states
     return Times(instants)

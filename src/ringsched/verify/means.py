@@ -38,14 +38,16 @@ def squashed_ends(facts: Facts, weighted: bool) -> list[float]:
         begin: float = now
         while queue and begin < until:
             at = queue[-1][1]
-            end = min(until, begin + left[at])
-            moments[at] += (end - begin) * (begin + end) / 2
-            left[at] -= end - begin
-            begin = end
-            if end < until or left[at] <= 1e-12 * lengths[at]:
+            # By durations: what is left of a short job is below the rounding of instants days later.
+            step = min(left[at], until - begin)
+            moments[at] += step * (begin - facts.delays[at] + step / 2)
+            left[at] -= step
+            begin = until if step == until - begin else begin + step
+            if left[at] <= 1e-12 * lengths[at]:
                 queue.pop()
     return [
-        moment / length + best / 2 for moment, length, best in zip(moments, lengths, facts.best, strict=True)
+        delay + moment / length + best / 2
+        for delay, moment, length, best in zip(facts.delays, moments, lengths, facts.best, strict=True)
     ]
 
 

@@ -15,12 +15,15 @@ export function results({ view, onView, onDrawn }) {
     summary: document.getElementById("figures"), curves: document.getElementById("curves"),
     gantt: body("gantt"), links: body("links"), blame: body("blame"),
   };
+  const said = document.getElementById("words");
   let newest = null;
   const redraw = () => {
     if (newest) steadily([...root.querySelectorAll("section")], draw);
   };
   const draw = () => {
-    const { pictures } = newest;
+    const { pictures, plans } = newest;
+    const words = inWords(plans);
+    if (said.textContent !== words) said.textContent = words; // else it would be read out again
     view().window = within(view().window, pictures.span);
     root.classList.toggle("several", pictures.plans.length > 1);
     document.getElementById("curve-legend").replaceChildren(curveLegend(pictures));
@@ -42,9 +45,6 @@ export function results({ view, onView, onDrawn }) {
   const show = (answer) => {
     newest = answer;
     root.classList.remove("empty");
-    const words = inWords(answer.plans);
-    const said = document.getElementById("words");
-    if (said.textContent !== words) said.textContent = words; // else it would be read out again
     redraw();
   };
   const find = bar.querySelector("input");

@@ -31,6 +31,10 @@ export function scenarioPanel(root, about, { load, current }) {
     }
     if (number === attempts) document.body.classList.remove("loading");
   };
+  window.addEventListener("popstate", () => { // what was asked for before going back is no longer wanted
+    attempts += 1;
+    document.body.classList.remove("loading");
+  });
   examples.addEventListener("change", () => attempt(() => exampleNamed(examples.value), examples.value));
   const read = (file) => attempt(async () => scenarioOf(await textOf(file, about.limits), formatOf(file.name)));
   const input = html("input", { type: "file", accept: ".toml,.json", hidden: "", "aria-label": "Scenario file" });
@@ -38,7 +42,7 @@ export function scenarioPanel(root, about, { load, current }) {
     if (input.files.length) read(input.files[0]);
     input.value = ""; // the same file can be chosen again
   });
-  const edit = textDialog(async (text) => load(await scenarioOf(text)));
+  const edit = textDialog((text) => scenarioOf(text), (scenario) => load(scenario));
   root.append(
     wrapper, input,
     html("div", { class: "row" }, button("Open file …", () => input.click()), button("As text …", () => edit(current()))),

@@ -4,8 +4,9 @@ import { ApiError } from "./api.js";
 import { html } from "./dom.js";
 import { button } from "./fields.js";
 
-/** Return a function that opens the dialog with a scenario; `load` gets the text, and raises if it is wrong. */
-export function textDialog(load) {
+/** Return a function that opens the dialog with a scenario; `check` returns that of a text, or raises; `load` gets it, unless the user cancelled. */
+export function textDialog(check, load) {
+  let openings = 0;
   const text = html("textarea", { "aria-label": "Scenario as text", spellcheck: "false", rows: 24 });
   const wrong = html("p", { class: "wrong", role: "alert" });
   const dialog = html("dialog", { "aria-label": "Scenario as text" });
@@ -22,7 +23,10 @@ export function textDialog(load) {
     event.preventDefault();
     wrong.textContent = "";
     try {
-      await load(text.value);
+      const opening = openings;
+      const scenario = await check(text.value);
+      if (!dialog.open || opening !== openings) return;
+      load(scenario);
       dialog.close();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -30,6 +34,7 @@ export function textDialog(load) {
     }
   });
   return (scenario) => {
+    openings += 1;
     wrong.textContent = "";
     text.value = JSON.stringify(scenario, null, 1);
     dialog.showModal();

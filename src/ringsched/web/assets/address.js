@@ -7,7 +7,7 @@ import { keptState } from "./state.js";
 const QUIET_MS = 250; // addresses are written when things have settled
 const SAME_STEP_MS = 3000; // turning one knob for a while is one step
 
-/** Return `write` and `link`; `onTravel` gets the state of an address that the user went to. */
+/** Return `write` and `link`; `onTravel` is told that the user goes to another address, and returns what takes its state. */
 export function address(onTravel) {
   let [timer, about, since] = [0, null, 0];
   let pending = Promise.resolve();
@@ -34,7 +34,8 @@ export function address(onTravel) {
   window.addEventListener("popstate", async () => {
     clearTimeout(timer);
     about = null;
-    onTravel(await current());
+    const arrive = onTravel();
+    arrive(await current());
   });
   return { write, link };
 }

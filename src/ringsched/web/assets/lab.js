@@ -40,12 +40,11 @@ class Lab {
       onFailure: (error) => this.fail(error),
       onSearch: (progress) => this.search.show(progress),
     });
-    let departure = 0;
-    window.addEventListener("popstate", () => {
+    this.address = address(() => {
       this.travels += 1;
-      departure = this.travels;
+      const departure = this.travels;
+      return (raw) => departure === this.travels && this.arrive(raw); // else the user went on while it was read
     });
-    this.address = address((raw) => departure === this.travels && this.arrive(raw)); // else the user went on while it was read
     tools(element("tools"), { answer: this.results.answer, scenario: () => this.planned(), link: () => this.address.link(this.state) });
     window.addEventListener("pageshow", (event) => event.persisted && this.replan()); // what was under way had ended
     element("skip").addEventListener("click", () => element("results").focus());

@@ -139,9 +139,12 @@ def test_a_worker_that_held_much_memory_makes_way_for_a_fresh_one() -> None:
         pool = Pool(Limits(worker_bytes=1), 1, warm=1)
         await pool.start()
         pids = set()
+
+        def note(errand: Errand) -> None:
+            pids.add(errand.process.pid)
+
         try:
             for _ in range(2):
-                note = lambda errand: pids.add(errand.process.pid)  # noqa: E731
                 assert (
                     await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
                 ).status == 200
@@ -209,7 +212,10 @@ def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays(monkeypatch: p
         assert len(answer["plan"]["jobs"]) == 200
         assert answer["progress"]["gap"] >= 1
         pids: list[int | None] = []
-        note = lambda errand: pids.append(errand.process.pid)  # noqa: E731
+
+        def note(errand: Errand) -> None:
+            pids.append(errand.process.pid)
+
         await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
         assert pids == [pid]
         events = b"".join([event async for event in search.events()])

@@ -54,10 +54,10 @@ class ClusterModel:
         cluster = scenario.cluster
         self.num_idle = [server.capacity for server in cluster.servers]
         # Links are numbered like servers, then racks.
-        racks = {rack.name: len(cluster.servers) + at for at, rack in enumerate(cluster.racks)}
-        self.rack_of = [None if server.rack is None else racks[server.rack] for server in cluster.servers]
+        racks = {rack.name: len(cluster.servers) + at for at, rack in enumerate(cluster.switches)}
+        self.rack_of = [None if server.switch is None else racks[server.switch] for server in cluster.servers]
         self.uplink_gbps = [server.uplink_gbps or cluster.inter_server_gbps for server in cluster.servers]
-        self.uplink_gbps += [rack.uplink_gbps for rack in cluster.racks]
+        self.uplink_gbps += [rack.uplink_gbps for rack in cluster.switches]
         self.queue: list[int] = []
         self.running: list[Running] = []
         self.start_s = [0.0] * len(scenario.jobs)

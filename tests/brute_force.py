@@ -7,7 +7,7 @@ from itertools import product
 from random import Random
 
 from ringsched.errors import InputError
-from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Rack, Scenario, Server, Time
+from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Scenario, Server, Switch, Time
 from ringsched.verify.bound import refuse_endless_jobs
 from ringsched.verify.clock import clock_of
 from ringsched.verify.iteration_time import Network
@@ -41,19 +41,19 @@ def best_values(scenario: Scenario) -> dict[str, float]:
 
 def _drawn(generator: Random) -> Scenario:
     pick = generator.choice
-    racks = (Rack(name="r", uplink_gbps=pick([3.0, 12.0])),) if pick([True, False]) else ()
+    racks = (Switch(name="r", uplink_gbps=pick([3.0, 12.0])),) if pick([True, False]) else ()
     servers = tuple(
         Server(
             name=f"s{at}",
             gpus=pick([1, 2, 2, 3]),
             uplink_gbps=pick([None, 4.0, 25.0]),
-            rack="r" if racks and pick([True, False]) else None,
+            switch="r" if racks and pick([True, False]) else None,
         )
         for at in range(pick([1, 2, 2, 3]))
     )
     cluster = Cluster(
         servers=servers,
-        racks=racks,
+        switches=racks,
         inter_server_gbps=10,
         intra_server_gbps=pick([200, 6]),
         reduce_gbps=400,

@@ -11,7 +11,7 @@ from typing import Any
 from tests.reference import formulas
 from tests.strategies import BACKWARD_MS, FORWARD_MS, GRADIENT_MB, SUBMIT_STEP, UPLINK_GBPS
 
-from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
+from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
 
 # As multiples of the best case; none makes half an iteration of any number up to a hundred.
 ERRORS = (0.1103, 0.3107, 1.7013, 5.3091)
@@ -47,7 +47,7 @@ def crowd(
 
 def _cluster(chance: Random) -> Cluster:
     racks = tuple(
-        Rack(name=f"r{at}", uplink_gbps=chance.choice([6.7082, 40.0])) for at in range(chance.randint(0, 2))
+        Switch(name=f"r{at}", uplink_gbps=chance.choice([6.7082, 40.0])) for at in range(chance.randint(0, 2))
     )
     servers = []
     for at in range(chance.randint(2, 4)):
@@ -57,14 +57,14 @@ def _cluster(chance: Random) -> Cluster:
             Server(
                 name=f"s{at}",
                 gpus=gpus,
-                rack=rack,
+                switch=rack,
                 uplink_gbps=chance.choice(UPLINK_GBPS),
                 unavailable=(chance.randrange(gpus),) if chance.random() < 0.2 else (),
             )
         )
     return Cluster(
         servers=tuple(servers),
-        racks=racks,
+        switches=racks,
         inter_server_gbps=10.0,
         intra_server_gbps=chance.choice([100.0, 7.7460]),
         reduce_gbps=400.0,

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Cluster, Placement, Plan, Rack, Scenario, Server
+from ringsched import Cluster, Placement, Plan, Scenario, Server, Switch
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "first.toml"
 SCRIPT = "<script>window.hacked = 1</script>"
@@ -31,13 +31,13 @@ def first() -> Scenario:
 def contended() -> Scenario:
     """Two racks, and spread jobs that meet on their links; one GPU is broken, one job runs already."""
     servers = tuple(
-        Server(name=f"{rack}-{at}", gpus=4, rack=rack, unavailable=(3,) if at == 0 else ())
+        Server(name=f"{rack}-{at}", gpus=4, switch=rack, unavailable=(3,) if at == 0 else ())
         for rack in ("left", "right")
         for at in range(2)
     )
-    racks = (Rack(name="left", uplink_gbps=20.0), Rack(name="right", uplink_gbps=20.0))
+    racks = (Switch(name="left", uplink_gbps=20.0), Switch(name="right", uplink_gbps=20.0))
     network = Cluster(
-        servers=servers, racks=racks, inter_server_gbps=10, intra_server_gbps=200, reduce_gbps=400
+        servers=servers, switches=racks, inter_server_gbps=10, intra_server_gbps=200, reduce_gbps=400
     )
     jobs = [job(f"job-{at}", gpus=1 + at % 6, iterations=60 + 5 * at, gradient_mb=40) for at in range(12)]
     there = Placement({"left-0": [0], "right-1": [1]})
@@ -46,10 +46,10 @@ def contended() -> Scenario:
 
 
 def hostile() -> Scenario:
-    servers = tuple(Server(name=name, gpus=4, rack=f"<b>{SCRIPT}</b>") for name in HOSTILE_NAMES)
-    racks = (Rack(name=f"<b>{SCRIPT}</b>", uplink_gbps=10),)
+    servers = tuple(Server(name=name, gpus=4, switch=f"<b>{SCRIPT}</b>") for name in HOSTILE_NAMES)
+    racks = (Switch(name=f"<b>{SCRIPT}</b>", uplink_gbps=10),)
     network = Cluster(
-        servers=servers, racks=racks, inter_server_gbps=10, intra_server_gbps=200, reduce_gbps=400
+        servers=servers, switches=racks, inter_server_gbps=10, intra_server_gbps=200, reduce_gbps=400
     )
     jobs = [
         job(name, gpus=1 + 3 * at % 7, iterations=40, gradient_mb=30) for at, name in enumerate(HOSTILE_NAMES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
+from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
 
 
 def job(name: str = "job", gpus: int = 1, iterations: int = 10, **fields: Any) -> Job:
@@ -13,12 +13,12 @@ def job(name: str = "job", gpus: int = 1, iterations: int = 10, **fields: Any) -
     return Job(name=name, gpus=gpus, iterations=iterations, **(defaults | fields))
 
 
-def cluster(*gpus: int, racks: dict[str, float] | None = None, **fields: Any) -> Cluster:
+def cluster(*gpus: int, switches: dict[str, float] | None = None, **fields: Any) -> Cluster:
     """Servers s0, s1, ... with the given numbers of GPUs."""
     defaults: dict[str, Any] = {"inter_server_gbps": 10, "intra_server_gbps": 200, "reduce_gbps": 400}
     servers = tuple(Server(name=f"s{at}", gpus=size) for at, size in enumerate(gpus))
-    named = tuple(Rack(name=name, uplink_gbps=speed) for name, speed in (racks or {}).items())
-    return Cluster(**(defaults | {"servers": servers, "racks": named} | fields))
+    named = tuple(Switch(name=name, uplink_gbps=speed) for name, speed in (switches or {}).items())
+    return Cluster(**(defaults | {"servers": servers, "switches": named} | fields))
 
 
 def scenario(cluster: Cluster, *jobs: Job, contention: Any = None, time: Any = None) -> Scenario:

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.reference import formulas
 
-from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
+from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
 
 FORWARD_MS = (0.0, 0.7313, 2.2361)
 BACKWARD_MS = (1.6180, 2.7183, 31.4159)
@@ -24,7 +24,7 @@ SUBMIT_STEP = 0.7390851332151607
 @st.composite
 def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6) -> Cluster:
     racks = tuple(
-        Rack(name=f"r{at}", uplink_gbps=draw(st.sampled_from([6.7082, 40.0])))
+        Switch(name=f"r{at}", uplink_gbps=draw(st.sampled_from([6.7082, 40.0])))
         for at in range(draw(st.integers(0, 3)))
     )
     servers = []
@@ -34,7 +34,7 @@ def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6) -> Cluste
             Server(
                 name=f"s{at}",
                 gpus=gpus,
-                rack=draw(st.sampled_from([None, *(rack.name for rack in racks)])),
+                switch=draw(st.sampled_from([None, *(rack.name for rack in racks)])),
                 uplink_gbps=draw(st.sampled_from(UPLINK_GBPS)),
                 unavailable=tuple(draw(st.sets(st.integers(0, gpus - 1), max_size=2))),
             )
@@ -43,7 +43,7 @@ def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6) -> Cluste
         servers[0] = replace(servers[0], unavailable=())
     return Cluster(
         servers=tuple(servers),
-        racks=racks,
+        switches=racks,
         inter_server_gbps=10.0,
         intra_server_gbps=draw(st.sampled_from([100.0, 7.7460])),
         reduce_gbps=400.0,

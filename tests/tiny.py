@@ -10,26 +10,26 @@ from tests.reference import formulas
 from tests.strategies import GRADIENT_MB, contentions
 
 from ringsched.jit import config
-from ringsched.model import Cluster, Job, Rack, Scenario, Server, Time
+from ringsched.model import Cluster, Job, Scenario, Server, Switch, Time
 
 needs_compiler = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="takes up to millions of nodes")
 
 
 @st.composite
 def tiny_clusters(draw: st.DrawFn, max_servers: int) -> Cluster:
-    racks = tuple(Rack(name=f"r{at}", uplink_gbps=6.7082) for at in range(draw(st.integers(0, 2))))
+    racks = tuple(Switch(name=f"r{at}", uplink_gbps=6.7082) for at in range(draw(st.integers(0, 2))))
     servers = tuple(
         Server(
             name=f"s{at}",
             gpus=draw(st.integers(2, 3)),
-            rack=draw(st.sampled_from([None, *(rack.name for rack in racks)])),
+            switch=draw(st.sampled_from([None, *(rack.name for rack in racks)])),
             uplink_gbps=draw(st.sampled_from([None, None, 4.4721])),
             unavailable=draw(st.sampled_from([(), (), (0,)])),
         )
         for at in range(draw(st.integers(1, max_servers)))
     )
     return Cluster(
-        servers=servers, racks=racks, inter_server_gbps=10.0, intra_server_gbps=100.0, reduce_gbps=400.0
+        servers=servers, switches=racks, inter_server_gbps=10.0, intra_server_gbps=100.0, reduce_gbps=400.0
     )
 
 

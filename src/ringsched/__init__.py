@@ -35,9 +35,9 @@ from ringsched.model import (
     Placement,
     Plan,
     PlannedJob,
-    Rack,
     Scenario,
     Server,
+    Switch,
     Time,
 )
 from ringsched.policies.custom import ClusterView, CustomPolicy, JobView, ServerView
@@ -217,7 +217,6 @@ __all__ = [
     "PolicyError",
     "PolicySummary",
     "Progress",
-    "Rack",
     "RankedPair",
     "Ranking",
     "RemoveServer",
@@ -232,6 +231,7 @@ __all__ = [
     "SizeClass",
     "Stability",
     "Standing",
+    "Switch",
     "Time",
     "Together",
     "TooLarge",

@@ -181,8 +181,8 @@ def test_links_get_faster_all_alike(visiting: Visitor, tmp_path: Path) -> None:
     drawn(page)
     after, plan = shown_plan(page, tmp_path)
     assert after.cluster.inter_server_gbps == 2 * before.cluster.inter_server_gbps
-    assert [rack.uplink_gbps for rack in after.cluster.racks] == [
-        2 * rack.uplink_gbps for rack in before.cluster.racks
+    assert [rack.uplink_gbps for rack in after.cluster.switches] == [
+        2 * rack.uplink_gbps for rack in before.cluster.switches
     ]
     assert plan == ringsched.plan(after, "sjf-bco")
     assert "2 racks" in page.locator("#network").inner_text()

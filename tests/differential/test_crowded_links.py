@@ -14,7 +14,7 @@ import pytest
 from tests.reference import formulas
 
 import ringsched
-from ringsched import Cluster, Contention, Job, Rack, Scenario, Server, Time
+from ringsched import Cluster, Contention, Job, Scenario, Server, Switch, Time
 from ringsched.model.contention import FAIR_MODELS
 
 SERVER_GBPS = (10.0, 4.0, 2.5, 25.0, 10.0)
@@ -39,7 +39,7 @@ def crowd(
     Times are short binary fractions: the reference's Fractions stay small.
     """
     chance = Random(seed)
-    racks = tuple(Rack(name=f"r{at}", uplink_gbps=RACK_GBPS[at]) for at in range(num_racks))
+    racks = tuple(Switch(name=f"r{at}", uplink_gbps=RACK_GBPS[at]) for at in range(num_racks))
     taken = Counter[int]()
     jobs = []
     for at in range(num_jobs):
@@ -62,14 +62,14 @@ def crowd(
         Server(
             name=f"s{at}",
             gpus=max(1, taken[at]),
-            rack=f"r{at % num_racks}" if racks else None,
+            switch=f"r{at % num_racks}" if racks else None,
             uplink_gbps=10.0 if alike else SERVER_GBPS[at % len(SERVER_GBPS)],
         )
         for at in range(num_servers)
     )
     cluster = Cluster(
         servers=servers,
-        racks=racks,
+        switches=racks,
         inter_server_gbps=10.0,
         intra_server_gbps=intra_server_gbps,
         reduce_gbps=400.0,

@@ -15,7 +15,7 @@ from tests.reference.replay import replay as reference_replay
 from tests.strategies import fair_contentions, scenarios
 
 import ringsched
-from ringsched import Cluster, Contention, Infeasible, Job, Rack, Scenario, Server, Time
+from ringsched import Cluster, Contention, Infeasible, Job, Scenario, Server, Switch, Time
 from ringsched.contention.fair_shares import NO_LINK, fair_shares
 from ringsched.engine.problem import problem_of
 from ringsched.verify.fair_shares import fair_rates
@@ -174,12 +174,12 @@ def test_jobs_that_compute_leave_room(compute_ms: float, slowdown: float) -> Non
 
 def test_the_order_of_links_is_always_the_same() -> None:
     """By phases the order in which links are looked at matters a little; racks may come in any order."""
-    racks = tuple(Rack(name=f"r{at}", uplink_gbps=1.0) for at in range(3))
+    racks = tuple(Switch(name=f"r{at}", uplink_gbps=1.0) for at in range(3))
     # Racks count in the order of their first servers, and the jobs are on the last ones.
     order = ("r0", "r1", "r2", "r2", "r1", "r0")
-    servers = tuple(Server(name=f"s{at}", gpus=4, rack=rack) for at, rack in enumerate(order))
+    servers = tuple(Server(name=f"s{at}", gpus=4, switch=rack) for at, rack in enumerate(order))
     cluster = Cluster(
-        servers=servers, racks=racks, inter_server_gbps=1.1, intra_server_gbps=100.0, reduce_gbps=1e12
+        servers=servers, switches=racks, inter_server_gbps=1.1, intra_server_gbps=100.0, reduce_gbps=1e12
     )
     # The first crosses all three racks, each with other jobs on it.
     spans = {"A": (3, 4, 5), "B": (3, 4), "C": (4, 5), "D": (4, 5), "E": (3, 5)}

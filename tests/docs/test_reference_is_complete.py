@@ -15,7 +15,7 @@ from ringsched.cli.main import COMMANDS
 from ringsched.cli.main import ringsched as group
 from ringsched.io import plan_file
 from ringsched.io.catalogue import CATALOGUE
-from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
+from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
 from ringsched.slurm.comment import JOB_FIELDS, OWN_FIELDS
 from ringsched.web.describe import REFUSALS
 from ringsched.web.lab import Lab
@@ -29,7 +29,7 @@ def page(name: str) -> str:
     return (REFERENCE / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", [Scenario, Cluster, Server, Rack, Contention, Time, Job])
+@pytest.mark.parametrize("kind", [Scenario, Cluster, Server, Switch, Contention, Time, Job])
 def test_scenario_fields(kind: type) -> None:
     for field in fields(kind):
         assert f"`{field.name}`" in page("scenario.md")

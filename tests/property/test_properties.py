@@ -174,13 +174,13 @@ def test_expanded_scenarios_round_trip(scenario: Scenario) -> None:
 
 
 def _renamed(scenario: Scenario, server_names: dict[str, str]) -> Scenario:
-    rack_names = {rack.name: f"z{-at}" for at, rack in enumerate(scenario.cluster.racks)}
+    rack_names = {rack.name: f"z{-at}" for at, rack in enumerate(scenario.cluster.switches)}
     cluster = scenario.cluster.replace(
         servers=tuple(
-            server.replace(name=server_names[server.name], rack=server.rack and rack_names[server.rack])
+            server.replace(name=server_names[server.name], switch=server.switch and rack_names[server.switch])
             for server in scenario.cluster.servers
         ),
-        racks=tuple(rack.replace(name=rack_names[rack.name]) for rack in scenario.cluster.racks),
+        switches=tuple(rack.replace(name=rack_names[rack.name]) for rack in scenario.cluster.switches),
     )
     jobs = tuple(
         job.replace(

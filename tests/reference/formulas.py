@@ -37,7 +37,7 @@ def uplinks(scenario: Scenario, number: Number = Fraction) -> dict[Node, Amount]
     for server in cluster.servers:
         own = cluster.inter_server_gbps if server.uplink_gbps is None else server.uplink_gbps
         speeds["server", server.name] = number(own)
-    for rack in cluster.racks:
+    for rack in cluster.switches:
         speeds["rack", rack.name] = number(rack.uplink_gbps)
     return speeds
 
@@ -47,14 +47,14 @@ def capacities(scenario: Scenario) -> dict[Node, int]:
     below = dict.fromkeys(uplinks(scenario), 0)
     for server in scenario.cluster.servers:
         below["server", server.name] += server.gpus - len(server.unavailable)
-        if server.rack is not None:
-            below["rack", server.rack] += server.gpus - len(server.unavailable)
+        if server.switch is not None:
+            below["rack", server.switch] += server.gpus - len(server.unavailable)
     return below
 
 
 def racks_of_servers(scenario: Scenario) -> dict[str, str | None]:
     """Name of the rack of every server."""
-    return {server.name: server.rack for server in scenario.cluster.servers}
+    return {server.name: server.switch for server in scenario.cluster.servers}
 
 
 def workers_below(placement: Gpus, rack_of: Mapping[str, str | None]) -> dict[Node, int]:

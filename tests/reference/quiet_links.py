@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def quiet_links(trial: Trial, job: Job) -> list[Gpu] | None:
     """The tightest server that holds the job; else level by level of jobs on links, a rack before all."""
-    servers, racks = trial.scenario.cluster.servers, trial.scenario.cluster.racks
+    servers, racks = trial.scenario.cluster.servers, trial.scenario.cluster.switches
     idle = trial.state.num_idle()
     fitting = [at for at in range(len(servers)) if idle[at] >= job.gpus]
     if fitting:
@@ -24,13 +24,13 @@ def quiet_links(trial: Trial, job: Job) -> list[Gpu] | None:
     own = [on_link["server", server.name] for server in servers]
     # Out of its rack a job crosses the rack's uplink too; inside it does not.
     outside = [
-        max(own[at], on_link["rack", server.rack] if server.rack is not None else 0)
+        max(own[at], on_link["rack", server.switch] if server.switch is not None else 0)
         for at, server in enumerate(servers)
     ]
     for level in sorted({0, *(outside[at] for at in range(len(servers)) if idle[at] > 0)}):
         within = {
             rack.name: [
-                at for at, server in enumerate(servers) if server.rack == rack.name and own[at] <= level
+                at for at, server in enumerate(servers) if server.switch == rack.name and own[at] <= level
             ]
             for rack in racks
         }

@@ -14,7 +14,7 @@ from tests.reference.replay import replay
 from tests.reference.rules import RULES, State, charges, choose
 from tests.scenarios import cluster, job, scenario
 
-from ringsched.model import Contention, Job, Rack, Scenario, Server
+from ringsched.model import Contention, Job, Scenario, Server, Switch
 
 CONTINUOUS = {"model": "continuous"}
 
@@ -26,8 +26,8 @@ def slots_job(name: str, slots: int, gpus: int = 1, **fields: Any) -> Job:
 
 def two_racks(*jobs: Job, **parts: Any) -> Scenario:
     """Racks r0 (s0, s1) and r1 (s2, s3) of 2-GPU servers, 10 Gbit/s a server and 8 a rack."""
-    servers = tuple(Server(name=f"s{at}", gpus=2, rack=f"r{at // 2}") for at in range(4))
-    return scenario(cluster(servers=servers, racks={"r0": 8, "r1": 8}), *jobs, **parts)
+    servers = tuple(Server(name=f"s{at}", gpus=2, switch=f"r{at // 2}") for at in range(4))
+    return scenario(cluster(servers=servers, switches={"r0": 8, "r1": 8}), *jobs, **parts)
 
 
 # --- formulas ---------------------------------------------------------------------------------
@@ -341,18 +341,20 @@ def drawn(seed: int, model: str) -> Scenario:
     """A small random scenario with all there is: racks, broken GPUs, arrivals, a running job, a table."""
     rng = random.Random(seed)
     sizes = [rng.randint(1, 4) for _ in range(rng.randint(1, 5))]
-    racks = tuple(Rack(name=f"r{at}", uplink_gbps=rng.choice([5, 10, 40])) for at in range(rng.randint(0, 2)))
+    racks = tuple(
+        Switch(name=f"r{at}", uplink_gbps=rng.choice([5, 10, 40])) for at in range(rng.randint(0, 2))
+    )
     servers = tuple(
         Server(
             name=f"s{at}",
             gpus=size,
-            rack=rng.choice([None, *(rack.name for rack in racks)]),
+            switch=rng.choice([None, *(rack.name for rack in racks)]),
             uplink_gbps=rng.choice([None, 5, 25]),
             unavailable=tuple(gpu for gpu in range(size) if gpu and rng.random() < 0.2),
         )
         for at, size in enumerate(sizes)
     )
-    made = cluster(servers=servers, racks={rack.name: rack.uplink_gbps for rack in racks})
+    made = cluster(servers=servers, switches={rack.name: rack.uplink_gbps for rack in racks})
     jobs = [_drawn_job(rng, f"j{at}", made.capacity) for at in range(rng.randint(1, 7))]
     if rng.random() < 0.4:
         running_on = {"running_on": {"s0": [0]}, "done_iterations": 3}

@@ -52,7 +52,7 @@ def test_cluster(real_on_racks: Real, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     scenario = ringsched.load_scenario(output)
     servers = {server.name: server for server in scenario.cluster.servers}
-    assert [(server.gpus, server.rack) for server in servers.values()] == [
+    assert [(server.gpus, server.switch) for server in servers.values()] == [
         (4, "r0"), (4, "r0"), (8, "r1"), (8, "r1")
     ]  # fmt: skip
     assert [server.capacity for server in servers.values()] == [4, 0, 5, 8]

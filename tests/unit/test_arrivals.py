@@ -83,7 +83,7 @@ def test_load_without_arrivals_is_none() -> None:
 def test_load_by_hand() -> None:
     """Two jobs, one of them running: 2 GPUs of 100 s and 1 GPU of 50 s, on 8 GPUs over 25 s."""
     scenario = load_scenario("examples/first.toml")
-    cluster = scenario.cluster.replace(servers=(scenario.cluster.servers[0].replace(gpus=8),), racks=())
+    cluster = scenario.cluster.replace(servers=(scenario.cluster.servers[0].replace(gpus=8),), switches=())
     plain = scenario.jobs[0].replace(
         gpus=1, iterations=100, minibatch=1, forward_ms=0.0, backward_ms=500.0, submit_s=25.0
     )

@@ -214,9 +214,9 @@ def test_a_running_job_has_no_better_place() -> None:
 def test_racks_are_blamed_too_and_named_as_racks() -> None:
     racks = {"r": 8.0, "s0": 4.0}
     servers = tuple(
-        Server(name=f"s{at}", gpus=2, rack=rack) for at, rack in enumerate(("s0", "s0", "r", "r"))
+        Server(name=f"s{at}", gpus=2, switch=rack) for at, rack in enumerate(("s0", "s0", "r", "r"))
     )
-    place = cluster(servers=servers, racks=racks, inter_server_gbps=8, intra_server_gbps=80)
+    place = cluster(servers=servers, switches=racks, inter_server_gbps=8, intra_server_gbps=80)
     setting = scenario(place, *(job(name, 2, 4, **SPREAD) for name in "ab"), time={"model": "continuous"})
     gpus = [{"s0": [0], "s2": [0]}, {"s1": [0], "s3": [0]}]  # they meet above the racks only
     ledger = ringsched.explain(setting, placed(setting, gpus))

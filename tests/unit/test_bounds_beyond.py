@@ -112,11 +112,11 @@ def test_the_fastest_placement_uses_links_that_exist() -> None:
 
 
 def test_the_fastest_placement_crosses_racks_if_no_rack_is_large_enough() -> None:
-    servers = tuple(Server(name=f"s{at}", gpus=2, rack=f"r{at // 2}") for at in range(4))
+    servers = tuple(Server(name=f"s{at}", gpus=2, switch=f"r{at // 2}") for at in range(4))
 
     def fastest(gpus: int) -> float:
         jobs = [job(gpus=gpus, iterations=1, **EXCHANGING)]
-        problem = scenario(cluster(servers=servers, racks={"r0": 2, "r1": 2}), *jobs, time=CONTINUOUS)
+        problem = scenario(cluster(servers=servers, switches={"r0": 2, "r1": 2}), *jobs, time=CONTINUOUS)
         return fastest_of(problem_of(problem)).best[0]
 
     assert fastest(4) == pytest.approx(1.5 / 10 + 0.75 / 400 + 0.09875)

@@ -16,11 +16,11 @@ from ringsched.engine.problem import problem_of
 from ringsched.engine.state import NUM_TOUCHED, new_state, reset
 
 RACKED = cluster(
-    racks={"left": 40.0, "right": 20.0},
+    switches={"left": 40.0, "right": 20.0},
     servers=(
-        Server(name="a", gpus=4, rack="left"),
-        Server(name="b", gpus=4, rack="left", unavailable=(0,)),
-        Server(name="c", gpus=2, rack="right", uplink_gbps=25.0),
+        Server(name="a", gpus=4, switch="left"),
+        Server(name="b", gpus=4, switch="left", unavailable=(0,)),
+        Server(name="c", gpus=2, switch="right", uplink_gbps=25.0),
         Server(name="d", gpus=1),
     ),
 )

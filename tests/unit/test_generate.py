@@ -347,14 +347,14 @@ def test_sizes_and_models_are_drawn_independently() -> None:
 
 def test_uniform_racks_are_even_and_oversubscribed() -> None:
     cluster = ringsched.generate_uniform(servers=10, jobs=5, racks=4).cluster
-    in_rack = Counter(server.rack for server in cluster.servers)
+    in_rack = Counter(server.switch for server in cluster.servers)
     assert sorted(in_rack.values()) == [2, 2, 3, 3]
-    assert [rack.name for rack in cluster.racks] == ["r0", "r1", "r2", "r3"]
-    assert {rack.uplink_gbps for rack in cluster.racks} == {100}  # 3 servers / 4 would be below one server
+    assert [rack.name for rack in cluster.switches] == ["r0", "r1", "r2", "r3"]
+    assert {rack.uplink_gbps for rack in cluster.switches} == {100}  # 3 servers / 4 would be below one server
     cluster = ringsched.generate_uniform(servers=32, jobs=5, racks=2, inter_server_gbps=10).cluster
-    assert {rack.uplink_gbps for rack in cluster.racks} == {40}
+    assert {rack.uplink_gbps for rack in cluster.switches} == {40}
     cluster = ringsched.generate_uniform(servers=32, jobs=5, racks=2, rack_uplink_gbps=7).cluster
-    assert {rack.uplink_gbps for rack in cluster.racks} == {7}
+    assert {rack.uplink_gbps for rack in cluster.switches} == {7}
 
 
 def test_uniform_submit_times_and_slots() -> None:

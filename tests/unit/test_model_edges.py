@@ -8,12 +8,12 @@ from tests.scenarios import cluster, job, scenario
 from ringsched import InputError, Server
 from ringsched.model.checks import integer, number, shown
 
-SERVERS = (Server(name="é", gpus=2, rack="x"), Server(name="b", gpus=1))
+SERVERS = (Server(name="é", gpus=2, switch="x"), Server(name="b", gpus=1))
 
 
 def test_the_digest_of_a_scenario_stays_what_it_is() -> None:
     """Plans on disk carry it: sorted keys, no spaces, UTF-8."""
-    problem = scenario(cluster(servers=SERVERS, racks={"x": 40}), job("größer", gpus=2, submit_s=1.5))
+    problem = scenario(cluster(servers=SERVERS, switches={"x": 40}), job("größer", gpus=2, submit_s=1.5))
     assert problem.sha256() == "595d3521be033fe3bc75464692761ebfe8bc66103ce3ab3f919afb68233b9e52"
 
 

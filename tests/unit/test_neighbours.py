@@ -69,8 +69,8 @@ def test_a_spread_job_takes_other_servers_if_their_links_are_free() -> None:
 
 
 def test_the_uplink_of_a_rack_is_a_link_too() -> None:
-    servers = tuple(Server(name=f"s{at}", gpus=1, rack="xxyy"[at]) for at in range(4))
-    tree = cluster(servers=servers, racks={"x": 40, "y": 40})
+    servers = tuple(Server(name=f"s{at}", gpus=1, switch="xxyy"[at]) for at in range(4))
+    tree = cluster(servers=servers, switches={"x": 40, "y": 40})
     running = job("r", gpus=2, iterations=30, running_on={"s0": [0], "s2": [0]})
     plan = ringsched.plan(scenario(tree, running, job("q", gpus=2)), "free-links")
     assert plan.jobs[1].start_s == 3

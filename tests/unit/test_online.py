@@ -61,21 +61,21 @@ def test_the_same_candidate_alone_on_its_links_is_admitted() -> None:
 
 def test_a_candidate_that_shares_only_the_uplink_of_a_rack_is_refused_too() -> None:
     """`first` goes from s0 out of the rack to s2, the candidate from s1 out of the same rack to s3."""
-    servers = tuple(Server(name=f"s{at}", gpus=1, rack="r" if at < 2 else None) for at in range(4))
+    servers = tuple(Server(name=f"s{at}", gpus=1, switch="r" if at < 2 else None) for at in range(4))
     first = ring("first", 100, running_on={"s0": [0], "s2": [0]})
     jobs = [first, job("head", 4, 10), ring("candidate", 20)]
-    assert starts(easy(scenario(cluster(servers=servers, racks={"r": 10}), *jobs)))["candidate"] == 11
-    flat = tuple(server.replace(rack=None) for server in servers)
+    assert starts(easy(scenario(cluster(servers=servers, switches={"r": 10}), *jobs)))["candidate"] == 11
+    flat = tuple(server.replace(switch=None) for server in servers)
     assert starts(easy(scenario(cluster(servers=flat), *jobs)))["candidate"] == 0
 
 
 def test_how_long_a_candidate_takes_depends_on_the_uplink_of_its_rack() -> None:
     """Alone on its links it does 5 iterations a slot behind 5 Gbit/s: 50, not 51, until the promise."""
-    servers = tuple(Server(name=f"s{at}", gpus=1, rack="r" if at < 2 else None) for at in range(4))
+    servers = tuple(Server(name=f"s{at}", gpus=1, switch="r" if at < 2 else None) for at in range(4))
     running = [job("a", 1, 100, running_on={"s0": [0]}), job("b", 1, 100, running_on={"s2": [0]})]
     for iterations, expected in ((50, 0), (51, 11)):
         jobs = [*running, job("head", 4, 10), ring("candidate", iterations)]
-        simulation = easy(scenario(cluster(servers=servers, racks={"r": 5}), *jobs))
+        simulation = easy(scenario(cluster(servers=servers, switches={"r": 5}), *jobs))
         assert starts(simulation)["candidate"] == expected
         assert starts(simulation)["head"] == 10
 

@@ -146,8 +146,9 @@ def test_progress_is_reported_per_trial() -> None:
 
 def test_rings_are_grouped_by_rack_and_server() -> None:
     servers = tuple(
-        ringsched.Server(name=name, gpus=2, rack=rack) for name, rack in (("a", "x"), ("b", "y"), ("c", "x"))
+        ringsched.Server(name=name, gpus=2, switch=rack)
+        for name, rack in (("a", "x"), ("b", "y"), ("c", "x"))
     )
-    racked = cluster(racks={"x": 40.0, "y": 40.0}, servers=servers)
+    racked = cluster(switches={"x": 40.0, "y": 40.0}, servers=servers)
     plan = ringsched.plan(scenario(racked, job("j", gpus=6)))
     assert [server for server, _ in plan.jobs[0].ring] == ["a", "a", "c", "c", "b", "b"]

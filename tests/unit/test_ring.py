@@ -90,10 +90,10 @@ def test_the_exchange_term_is_the_mean_over_workers_for_any_length(gpus: int, si
 
 def test_every_crossed_uplink_carries_the_exchange_term_once_each_way() -> None:
     """However many workers are below it: why B is an uplink's speed, not that divided by workers."""
-    servers = tuple(Server(name=name, gpus=2, rack=rack) for name, rack in zip("abcd", "xxyy", strict=True))
-    tree = cluster(servers=servers, racks={"x": 40, "y": 40})
+    servers = tuple(Server(name=name, gpus=2, switch=rack) for name, rack in zip("abcd", "xxyy", strict=True))
+    tree = cluster(servers=servers, switches={"x": 40, "y": 40})
     ring = problem_of(Scenario(cluster=tree, jobs=(job(gpus=8),))).ring(range(8))
-    rack_of = {server.name: server.rack for server in servers}
+    rack_of = {server.name: server.switch for server in servers}
     up: Counter[str] = Counter()
     down: Counter[str] = Counter()
 

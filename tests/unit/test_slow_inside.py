@@ -122,9 +122,9 @@ def test_a_link_without_a_gpu_below_it_slows_nobody() -> None:
 
 def test_the_worst_case_counts_all_who_may_share_a_rack() -> None:
     """Three jobs share 30 Gbit/s above a rack, 10 each; a server of one GPU lets one job out, at 20."""
-    servers = tuple(ringsched.Server(name=f"s{at}", gpus=1, rack=f"r{at // 3}") for at in range(6))
+    servers = tuple(ringsched.Server(name=f"s{at}", gpus=1, switch=f"r{at // 3}") for at in range(6))
     jobs = [exchanging(2).replace(name=name) for name in "abc"]
-    racked = cluster(servers=servers, racks={"r0": 30, "r1": 60}, inter_server_gbps=20, reduce_gbps=1e12)
+    racked = cluster(servers=servers, switches={"r0": 30, "r1": 60}, inter_server_gbps=20, reduce_gbps=1e12)
     setting = scenario(racked, *jobs)
     work = work_of(jobs[0], racked)
     assert Extremes(network_of(racked), Contention(), 3).worst_case_tau(work, 2) == pytest.approx(0.2)

@@ -237,12 +237,12 @@ def test_even_a_lone_job_can_be_any_model() -> None:
 class TestCluster:
     def test_the_default_is_64_servers_of_8_in_8_racks(self) -> None:
         cluster = import_trace(SAMPLE["itp"], "itp").scenario.cluster
-        assert (len(cluster.servers), cluster.capacity, len(cluster.racks)) == (64, 512, 8)
+        assert (len(cluster.servers), cluster.capacity, len(cluster.switches)) == (64, 512, 8)
 
     def test_a_specification_of_tiresias_is_a_cluster(self) -> None:
         trace = import_trace(SAMPLE["tiresias"], "tiresias", cluster=SAMPLES / "tiresias_cluster_spec.csv")
         cluster = trace.scenario.cluster
-        assert (len(cluster.servers), cluster.capacity, len(cluster.racks)) == (8, 32, 2)
+        assert (len(cluster.servers), cluster.capacity, len(cluster.switches)) == (8, 32, 2)
 
     @pytest.mark.parametrize(
         ("text", "said"),

@@ -66,9 +66,9 @@ def racks() -> tuple[Scenario, Plan]:
     Until slot 5: a still shares s0 with b (3 per slot), b has 5/1 and 10/2 (3 per slot): 4 + 9 >= 12.
     Then a is alone: 15 done, 15 left at 5 per slot.
     """
-    servers = tuple(Server(name=f"s{at}", gpus=2, rack=f"r{at // 2}") for at in range(4))
+    servers = tuple(Server(name=f"s{at}", gpus=2, switch=f"r{at // 2}") for at in range(4))
     problem = scenario(
-        cluster(racks={"r0": 5, "r1": 5}, servers=servers),
+        cluster(switches={"r0": 5, "r1": 5}, servers=servers),
         job("a", iterations=30, **EXCHANGING),
         job("b", iterations=12, **EXCHANGING),
         job("c", iterations=4, **EXCHANGING),
@@ -221,9 +221,9 @@ def test_plans_worked_out_by_hand_are_valid(example: Callable[[], tuple[Scenario
 
 
 def base() -> tuple[Scenario, Plan]:
-    servers = (Server(name="s0", gpus=4, rack="r0"), Server(name="s1", gpus=4, unavailable=(3,)))
+    servers = (Server(name="s0", gpus=4, switch="r0"), Server(name="s1", gpus=4, unavailable=(3,)))
     problem = scenario(
-        cluster(servers=servers, racks={"r0": 10}),
+        cluster(servers=servers, switches={"r0": 10}),
         job("run", iterations=30, done_iterations=10, running_on={"s0": [0]}),
         job("wide", gpus=4, iterations=50),
         job("late", iterations=10, submit_s=2),
@@ -504,9 +504,9 @@ def test_a_job_that_would_never_finish_because_too_many_share_its_gpus_is_a_viol
 def ring_problem(ring: Sequence[str]) -> list[str]:
     """Verify one job with a GPU on every server: a, b in rack r0, c, d in r1, e, f in none."""
     rack = {"a": "r0", "b": "r0", "c": "r1", "d": "r1"}
-    servers = tuple(Server(name=name, gpus=2, rack=rack.get(name)) for name in "abcdef")
+    servers = tuple(Server(name=name, gpus=2, switch=rack.get(name)) for name in "abcdef")
     problem = scenario(
-        cluster(racks={"r0": 10, "r1": 10}, servers=servers), job("j", gpus=len(ring), iterations=10)
+        cluster(switches={"r0": 10, "r1": 10}, servers=servers), job("j", gpus=len(ring), iterations=10)
     )
     used = Counter(ring)
     gpus = {name: list(range(count)) for name, count in used.items()}
@@ -647,7 +647,9 @@ def test_worst_case_counts_no_more_jobs_than_gpus_behind_the_link() -> None:
 
 def random_case(seed: int) -> tuple[Scenario, list[tuple[int, dict[str, list[int]]]]]:
     draw = random.Random(seed)
-    servers = tuple(Server(name=f"s{at}", gpus=4, rack=f"r{at // 2}" if at < 4 else None) for at in range(6))
+    servers = tuple(
+        Server(name=f"s{at}", gpus=4, switch=f"r{at // 2}" if at < 4 else None) for at in range(6)
+    )
     jobs, rows, gpus = [], [], [(server.name, gpu) for server in servers for gpu in range(4)]
     for at in range(12):
         chosen = draw.sample(gpus, draw.randint(1, 6))
@@ -665,7 +667,7 @@ def random_case(seed: int) -> tuple[Scenario, list[tuple[int, dict[str, list[int
             held.setdefault(server, []).append(gpu)
         rows.append((draw.randint(0, 12), held))
     problem = scenario(
-        cluster(servers=servers, racks={"r0": 15, "r1": 20}),
+        cluster(servers=servers, switches={"r0": 15, "r1": 20}),
         *jobs,
         contention={"degradation": draw.choice([0, 0.3]), "server_latency_ms": draw.choice([0, 1])},
         time={"slot_s": 1},

@@ -146,9 +146,9 @@ def test_completions_a_rounding_error_apart_are_one_instant(later: float, same: 
 
 def test_a_bound_counts_a_rack_as_no_faster_than_its_servers() -> None:
     """Racks have 100 Gbit/s, but the fastest way out of a server is 10: 0.1 s to exchange 1 Gbit."""
-    servers = tuple(Server(name=name, gpus=1, rack=f"r{name}") for name in "ab")
+    servers = tuple(Server(name=name, gpus=1, switch=f"r{name}") for name in "ab")
     problem = scenario(
-        cluster(racks={"ra": 100, "rb": 100}, servers=servers, reduce_gbps=1e12),
+        cluster(switches={"ra": 100, "rb": 100}, servers=servers, reduce_gbps=1e12),
         job("a", gpus=2, iterations=10, gradient_mb=125),
         time=CONTINUOUS,
     )

@@ -39,20 +39,20 @@ def test_more_servers_get_names_that_are_free_and_the_usual_size() -> None:
 
 
 def test_links_are_all_made_faster_or_only_those_without_a_speed_of_their_own() -> None:
-    servers = (Server(name="a", gpus=1, rack="r"), Server(name="b", gpus=1, rack="r", uplink_gbps=25))
-    setting = scenario(cluster(servers=servers, racks={"r": 40}))
+    servers = (Server(name="a", gpus=1, switch="r"), Server(name="b", gpus=1, switch="r", uplink_gbps=25))
+    setting = scenario(cluster(servers=servers, switches={"r": 40}))
     faster = LinkFactor(factor=2).apply(setting).cluster
-    assert (faster.inter_server_gbps, faster.servers[1].uplink_gbps, faster.racks[0].uplink_gbps) == (
+    assert (faster.inter_server_gbps, faster.servers[1].uplink_gbps, faster.switches[0].uplink_gbps) == (
         20,
         50,
         80,
     )
     assert faster.servers[0].uplink_gbps is None
     other = LinkSpeed(inter_server_gbps=100).apply(setting).cluster
-    assert (other.inter_server_gbps, other.servers, other.racks) == (
+    assert (other.inter_server_gbps, other.servers, other.switches) == (
         100,
         setting.cluster.servers,
-        setting.cluster.racks,
+        setting.cluster.switches,
     )
 
 

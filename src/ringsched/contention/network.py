@@ -1,27 +1,31 @@
-"""The tree of links: one uplink above every server and every rack."""
+"""The tree of links: one uplink above every server and every switch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ringsched.model import Cluster
 
-NO_RACK = -1
+CORE = -1  # above the nodes that hang on no switch
 
 
 class Network(NamedTuple):
-    """The nodes of the tree: servers by index, then racks; each has one uplink."""
+    """The nodes of the tree: servers by index, then switches level by level; each has one uplink."""
 
     uplink_gbps: tuple[float, ...]
-    rack_of: tuple[int, ...]  # of each server: its rack's node, or NO_RACK
+    parent_of: tuple[int, ...]  # of each node: the switch its uplink leads to, or CORE
     capacity: tuple[int, ...]  # available GPUs at or below each node
+    num_servers: int
+    num_levels: int  # the most uplinks between a server and the core
     intra_server_gbps: float
 
-    @property
-    def num_servers(self) -> int:
-        """How many of the nodes are servers."""
-        return len(self.rack_of)
+    def path(self, node: int) -> Iterator[int]:
+        """Yield the node and all switches above it: their uplinks lead from it to the core."""
+        while node != CORE:
+            yield node
+            node = self.parent_of[node]
 
 
 class Shape(NamedTuple):
@@ -34,22 +38,28 @@ class Shape(NamedTuple):
 
 def network_of(cluster: Cluster) -> Network:
     """Return the tree of links of `cluster`."""
-    servers, racks = cluster.servers, cluster.racks
-    node_of = {rack.name: len(servers) + at for at, rack in enumerate(racks)}
-    rack_of = tuple(NO_RACK if server.rack is None else node_of[server.rack] for server in servers)
-    in_rack = dict.fromkeys(node_of.values(), 0)
-    for server, rack in zip(servers, rack_of, strict=True):
-        if rack != NO_RACK:
-            in_rack[rack] += server.capacity
-    return Network(
+    servers, switches = cluster.servers, cluster.switches
+    node_of: dict[str | None, int] = {switch.name: len(servers) + at for at, switch in enumerate(switches)}
+    above = (*(server.switch for server in servers), *(switch.parent for switch in switches))
+    network = Network(
         uplink_gbps=(
             *(server.uplink_gbps or cluster.inter_server_gbps for server in servers),
-            *(rack.uplink_gbps for rack in racks),
+            *(switch.uplink_gbps or math.inf for switch in switches),  # without one it is never crossed
         ),
-        rack_of=rack_of,
-        capacity=(*(server.capacity for server in servers), *in_rack.values()),
+        parent_of=tuple(node_of.get(name, CORE) for name in above),
+        capacity=(),
+        num_servers=len(servers),
+        num_levels=1,
         intra_server_gbps=cluster.intra_server_gbps,
     )
+    capacity = [0] * len(above)
+    num_levels = 1
+    for at, server in enumerate(servers):
+        path = tuple(network.path(at))
+        num_levels = max(num_levels, len(path))
+        for node in path:
+            capacity[node] += server.capacity
+    return network._replace(capacity=tuple(capacity), num_levels=num_levels)
 
 
 def shape_of(network: Network, gpus_on: Mapping[int, int]) -> Shape:
@@ -57,14 +67,13 @@ def shape_of(network: Network, gpus_on: Mapping[int, int]) -> Shape:
 
     A job crosses the uplink of node v when 0 < y(v) < G: the indicator of eq. (6), for any node.
     """
-    below = dict(gpus_on)
+    below: dict[int, int] = {}
     for server, held in gpus_on.items():
-        rack = network.rack_of[server]
-        if rack != NO_RACK:
-            below[rack] = below.get(rack, 0) + held
+        for node in network.path(server):
+            below[node] = below.get(node, 0) + held
     total = sum(gpus_on.values())
     return Shape(
         links=tuple(sorted(node for node, held in below.items() if held < total)),
         num_servers=len(gpus_on),
-        free_gbps=network.intra_server_gbps if max(gpus_on.values()) > 1 else float("inf"),
+        free_gbps=network.intra_server_gbps if max(gpus_on.values()) > 1 else math.inf,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringsched.errors import InputError
-from ringsched.model import Cluster, Contention, Rack, Server
+from ringsched.model import Cluster, Contention, Server, Switch
 from ringsched.model.checks import MAX_GPUS, integer, number
 
 INTER_SERVER_GBPS = 100.0
@@ -25,7 +25,7 @@ def like_servers(
     Examples
     --------
     >>> cluster = like_servers(4, 8, racks=2)
-    >>> [(server.name, server.rack) for server in cluster.servers][1:3], cluster.capacity
+    >>> [(server.name, server.switch) for server in cluster.servers][1:3], cluster.capacity
     ([('s1', 'r0'), ('s2', 'r1')], 32)
     """
     num_servers = integer(servers, "servers", minimum=1, maximum=MAX_GPUS)
@@ -48,11 +48,11 @@ def like_servers(
             Server(
                 name=f"s{at}",
                 gpus=num_gpus,
-                rack=f"r{at * num_racks // num_servers}" if num_racks else None,
+                switch=f"r{at * num_racks // num_servers}" if num_racks else None,
             )
             for at in range(num_servers)
         ),
-        racks=tuple(Rack(name=f"r{at}", uplink_gbps=rack_gbps) for at in range(num_racks)),
+        switches=tuple(Switch(name=f"r{at}", uplink_gbps=rack_gbps) for at in range(num_racks)),
         inter_server_gbps=gbps,
         intra_server_gbps=INTRA_SERVER_GBPS,
         reduce_gbps=REDUCE_GBPS,

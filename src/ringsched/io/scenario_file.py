@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ringsched.errors import InputError
 from ringsched.io.decode import array, build, check_keys, parse, table
 from ringsched.io.jobs import jobs_from_csv, jobs_from_tables, lines_of_jobs
-from ringsched.model import Cluster, Contention, Job, Rack, Scenario, Server, Time
+from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
 from ringsched.model.checks import MAX_GPUS, integer, text, unique
 
 _SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps")
@@ -96,24 +96,32 @@ def _jobs(content: Mapping[str, Any], folder: Path) -> tuple[Job, ...]:
 
 
 def _cluster(given: dict[str, Any]) -> Cluster:
-    check_keys(given, (*_SPEEDS, "servers", "racks"), (*_SPEEDS, "servers"), "cluster")
-    racks = _racks(table(given.get("racks", {}), "cluster.racks"))
+    above = _one_of(given, "switches", "racks", "cluster")
+    check_keys(given, (*_SPEEDS, "servers", "switches", "racks"), (*_SPEEDS, "servers"), "cluster")
+    switches = _switches(table(given.get(above, {}), f"cluster.{above}"), above)
     speeds = {key: given[key] for key in _SPEEDS}
     servers = _servers(array(given["servers"], "cluster.servers"))
     try:
-        return Cluster(**speeds, servers=servers, racks=racks)
+        return Cluster(**speeds, servers=servers, switches=switches)
     except InputError as error:
         raise error if error.place else error.located(place="cluster") from None
 
 
-def _racks(given: dict[str, Any]) -> tuple[Rack, ...]:
-    racks = []
+def _one_of(given: Mapping[str, Any], name: str, alias: str, place: str) -> str:
+    """Return which of two names of one field is used; both at once are refused."""
+    if name in given and alias in given:
+        raise InputError(f"is another name of {name}; keep one of them", field=alias, place=place)
+    return alias if alias in given else name
+
+
+def _switches(given: dict[str, Any], above: str) -> tuple[Switch, ...]:
+    switches = []
     for name, value in given.items():
-        place = f"cluster.racks.{name if name.isprintable() else repr(name)}"
-        rack = table(value, place)
-        check_keys(rack, ("uplink_gbps",), ("uplink_gbps",), place)
-        racks.append(build(Rack, {"name": name} | rack, place))
-    return tuple(racks)
+        place = f"cluster.{above}.{name if name.isprintable() else repr(name)}"
+        switch = table(value, place)
+        check_keys(switch, ("uplink_gbps", "parent"), (), place)
+        switches.append(build(Switch, {"name": name} | switch, place))
+    return tuple(switches)
 
 
 def _servers(entries: list[Any]) -> tuple[Server, ...]:
@@ -134,9 +142,10 @@ def _servers(entries: list[Any]) -> tuple[Server, ...]:
 
 def _expanded(given: dict[str, Any], place: str, position: int) -> list[Server]:
     """Return the servers one entry stands for: `name` alone, or name-0, name-1, ... with a count."""
-    known = (*(field.name for field in fields(Server)), "count")
+    known = (*(field.name for field in fields(Server)), "rack", "count")
     check_keys(given, known, ("gpus",), place)
-    stated = {key: value for key, value in given.items() if key != "count"}
+    above = _one_of(given, "switch", "rack", place)
+    stated = {"switch" if key == above else key: value for key, value in given.items() if key != "count"}
     if "count" not in given:
         return [build(Server, {"name": f"s{position}"} | stated, place)]
     count = integer(given["count"], "count", minimum=1, maximum=MAX_GPUS)

@@ -50,14 +50,15 @@ def _toml(fields: Mapping[str, Any], jobs_file: str) -> Iterator[str]:
         yield f"\n[{section}]\n"
         yield from _entries(fields[section])
     cluster = dict(fields["cluster"])
-    servers, racks = cluster.pop("servers"), cluster.pop("racks", {})
+    servers = cluster.pop("servers")
+    above = {name: cluster.pop(name) for name in ("racks", "switches") if name in cluster}
     yield "\n[cluster]\n"
     yield from _entries(cluster)
     yield "servers = [\n"
     yield from (f"  {_inline(server)},\n" for server in servers)
     yield "]\n"
     for name, rack in racks.items():
-        yield f"\n[cluster.racks.{_value(name)}]\n"
+        yield f"\n[cluster.switches.{_value(name)}]\n"
         yield from _entries(rack)
 
 

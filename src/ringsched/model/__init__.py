@@ -2,7 +2,7 @@
 
 from ringsched.model.bound import Bound
 from ringsched.model.certificate import Certificate
-from ringsched.model.cluster import Cluster, Rack, Server
+from ringsched.model.cluster import Cluster, Server, Switch
 from ringsched.model.contention import Contention
 from ringsched.model.job import Job
 from ringsched.model.objective import OBJECTIVES
@@ -23,8 +23,8 @@ __all__ = [
     "Placement",
     "Plan",
     "PlannedJob",
-    "Rack",
     "Scenario",
     "Server",
+    "Switch",
     "Time",
 ]

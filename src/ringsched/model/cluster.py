@@ -1,8 +1,8 @@
-"""The hardware: servers, racks, and the links between them."""
+"""The hardware: servers, switches above them to any depth, and the links between them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +28,8 @@ class Server(Replaceable):
     ----------
     name, gpus
         Its name and how many GPUs it has, the unavailable ones included.
-    rack
-        Name of the rack it stands in, if any.
+    switch
+        Name of the switch its uplink leads to; the core of the network if absent.
     uplink_gbps
         Speed of its uplink; the cluster's `inter_server_gbps` if absent.
     unavailable
@@ -38,7 +38,7 @@ class Server(Replaceable):
 
     name: str
     gpus: int
-    rack: str | None = None
+    switch: str | None = None
     uplink_gbps: float | None = None
     unavailable: tuple[int, ...] = ()
 
@@ -46,8 +46,8 @@ class Server(Replaceable):
         settle(
             self, name=text(self.name, "name"), gpus=integer(self.gpus, "gpus", minimum=1, maximum=MAX_GPUS)
         )
-        if self.rack is not None:
-            settle(self, rack=text(self.rack, "rack"))
+        if self.switch is not None:
+            settle(self, switch=text(self.switch, "switch"))
         if self.uplink_gbps is not None:
             settle(self, uplink_gbps=number(self.uplink_gbps, "uplink_gbps", above=0))
         settle(self, unavailable=self._checked_unavailable())
@@ -74,92 +74,162 @@ class Server(Replaceable):
 
     def expanded(self) -> dict[str, Any]:
         """Return the fields as a scenario file writes them, absent optionals left out."""
-        optional = {"rack": self.rack, "uplink_gbps": self.uplink_gbps, "unavailable": list(self.unavailable)}
+        optional = {
+            "switch": self.switch,
+            "uplink_gbps": self.uplink_gbps,
+            "unavailable": list(self.unavailable),
+        }
         return {"name": self.name, "gpus": self.gpus} | {
             key: value for key, value in optional.items() if value not in (None, [])
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rack(Replaceable):
-    """A group of servers behind one more uplink."""
+class Switch(Replaceable):
+    """A node of the network above servers or other switches, with one uplink.
+
+    Parameters
+    ----------
+    name
+        Its name; servers and switches below it refer to it.
+    uplink_gbps
+        Speed of its uplink, the sum of parallel links. Only a switch above the whole cluster can do
+        without: no job crosses its uplink.
+    parent
+        Name of the switch its uplink leads to; the core of the network if absent.
+    """
 
     name: str
-    uplink_gbps: float
+    uplink_gbps: float | None = None
+    parent: str | None = None
 
     def __post_init__(self) -> None:
-        settle(
-            self,
-            name=text(self.name, "name"),
-            uplink_gbps=number(self.uplink_gbps, "uplink_gbps", above=0),
-        )
+        settle(self, name=text(self.name, "name"))
+        if self.uplink_gbps is not None:
+            settle(self, uplink_gbps=number(self.uplink_gbps, "uplink_gbps", above=0))
+        if self.parent is not None:
+            settle(self, parent=text(self.parent, "parent"))
+
+    def expanded(self) -> dict[str, Any]:
+        """Return the fields but the name as a scenario file writes them, absent optionals left out."""
+        optional = {"uplink_gbps": self.uplink_gbps, "parent": self.parent}
+        return {key: value for key, value in optional.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster(Replaceable):
-    """Servers, the racks they stand in, and the speeds b^e, b^i and C of the paper.
+    """Servers, the switches above them, and the speeds b^e, b^i and C of the paper.
 
-    Racks are kept in the order in which the servers first name them, unused ones last, so that
-    nothing depends on the order of keys in a file.
+    The network is a tree. Switches are kept level by level from the servers up, those of a level in the
+    order in which the servers first reach them, so that nothing depends on the order of keys in a file.
     """
 
     servers: tuple[Server, ...]
     inter_server_gbps: float
     intra_server_gbps: float
     reduce_gbps: float
-    racks: tuple[Rack, ...] = ()
+    switches: tuple[Switch, ...] = ()
 
     def __post_init__(self) -> None:
         servers = tuple(
             instance(server, f"servers[{at}]", Server)
             for at, server in enumerate(sequence(self.servers, "servers", "servers"))
         )
-        racks = tuple(
-            instance(rack, f"racks[{at}]", Rack)
-            for at, rack in enumerate(sequence(self.racks, "racks", "racks"))
+        switches = tuple(
+            instance(switch, f"switches[{at}]", Switch)
+            for at, switch in enumerate(sequence(self.switches, "switches", "switches"))
         )
-        settle(self, servers=servers, racks=_in_order_of_use(racks, servers))
         for field in ("inter_server_gbps", "intra_server_gbps", "reduce_gbps"):
             settle(self, **{field: number(getattr(self, field), field, above=0)})
         if not servers:
             raise InputError("must hold at least one server", field="servers")
         unique(((f"servers[{at}]", server.name) for at, server in enumerate(servers)), "server")
-        unique(((f"racks[{at}]", rack.name) for at, rack in enumerate(racks)), "rack")
-        self._check_racks_are_defined()
+        unique(((f"switches[{at}]", switch.name) for at, switch in enumerate(switches)), "switch")
+        settle(self, servers=servers, switches=_checked_tree(switches, servers))
         if sum(server.gpus for server in servers) > MAX_GPUS:
             raise InputError(f"hold more than {MAX_GPUS} GPUs in all", field="servers")
-
-    def _check_racks_are_defined(self) -> None:
-        names = {rack.name: None for rack in self.racks}
-        for server in self.servers:
-            if server.rack is not None and server.rack not in names:
-                place = f"server {server.name!r}"
-                if not names:
-                    raise InputError(
-                        f"names {server.rack!r}, but no racks are defined", field="rack", place=place
-                    )
-                raise UnknownName("rack", server.rack, names, field="rack", place=place)
 
     @property
     def capacity(self) -> int:
         """N: GPUs that can be used, over all servers."""
         return sum(server.capacity for server in self.servers)
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether no switch hangs on another one, as in a cluster of racks."""
+        return all(switch.parent is None for switch in self.switches)
+
     def expanded(self) -> dict[str, Any]:
-        """Return the fields as a scenario file writes them."""
+        """Return the fields as a scenario file writes them.
+
+        One level of switches is written as racks, as before there were more, so that checksums stay.
+        """
+        level, above = ("rack", "racks") if self.is_flat else ("switch", "switches")
+        servers = (server.expanded() for server in self.servers)
         fields: dict[str, Any] = {
             "inter_server_gbps": self.inter_server_gbps,
             "intra_server_gbps": self.intra_server_gbps,
             "reduce_gbps": self.reduce_gbps,
-            "servers": [server.expanded() for server in self.servers],
+            "servers": [
+                {level if key == "switch" else key: value for key, value in server.items()}
+                for server in servers
+            ],
         }
-        if self.racks:
-            fields["racks"] = {rack.name: {"uplink_gbps": rack.uplink_gbps} for rack in self.racks}
+        if self.switches:
+            fields[above] = {switch.name: switch.expanded() for switch in self.switches}
         return fields
 
 
-def _in_order_of_use(racks: tuple[Rack, ...], servers: Iterable[Server]) -> tuple[Rack, ...]:
-    first_use: Mapping[str | None, int] = {
-        name: at for at, name in reversed(list(enumerate(server.rack for server in servers)))
-    }
-    return tuple(sorted(racks, key=lambda rack: (first_use.get(rack.name, MAX_GPUS), rack.name)))
+def _checked_tree(switches: Sequence[Switch], servers: Sequence[Server]) -> tuple[Switch, ...]:
+    """Return the switches level by level, or say why they and the servers are not a tree."""
+    by_name = {switch.name: switch for switch in switches}
+    for kind, node, field, above in (
+        *(("server", server.name, "switch", server.switch) for server in servers),
+        *(("switch", switch.name, "parent", switch.parent) for switch in switches),
+    ):
+        if above is not None and above not in by_name:
+            place = f"{kind} {node!r}"
+            if not by_name:
+                raise InputError(f"names {above!r}, but no switches are defined", field=field, place=place)
+            raise UnknownName("switch", above, by_name, field=field, place=place)
+    heights = _heights(switches, by_name)
+    _check_uplinks(switches, servers)
+    first_use: dict[str, int] = {}
+    for at, server in enumerate(servers):
+        name = server.switch
+        while name is not None and name not in first_use:
+            first_use[name] = at
+            name = by_name[name].parent
+    return tuple(
+        sorted(
+            switches,
+            key=lambda switch: (heights[switch.name], first_use.get(switch.name, MAX_GPUS), switch.name),
+        )
+    )
+
+
+def _heights(switches: Sequence[Switch], by_name: dict[str, Switch]) -> dict[str, int]:
+    """Return how many switches stand below each on the longest way down; refuse a cycle."""
+    heights = dict.fromkeys(by_name, 0)
+    for switch in switches:
+        height, above = 0, switch.parent
+        while above is not None and heights[above] <= height:
+            height += 1
+            if above == switch.name or height > len(by_name):
+                raise InputError(
+                    f"= {switch.parent!r} leads into a cycle; the network must be a tree",
+                    field="parent",
+                    place=f"switch {switch.name!r}",
+                )
+            heights[above] = height
+            above = by_name[above].parent
+    return heights
+
+
+def _check_uplinks(switches: Sequence[Switch], servers: Sequence[Server]) -> None:
+    """Refuse a switch without an uplink, unless it is the only node below the core."""
+    num_at_core = sum(switch.parent is None for switch in switches)
+    num_at_core += sum(server.switch is None for server in servers)
+    for switch in switches:
+        if switch.uplink_gbps is None and (switch.parent is not None or num_at_core > 1):
+            raise InputError("is missing", field="uplink_gbps", place=f"switch {switch.name!r}")

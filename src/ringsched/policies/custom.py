@@ -131,13 +131,13 @@ def _cluster_view(problem: Problem, cluster: LiveCluster) -> ClusterView:
     servers = tuple(
         ServerView(
             name=server.name,
-            rack=server.rack,
+            rack=server.switch,
             capacity=server.capacity,
             idle=tuple(gpu for gpu in range(server.gpus) if cluster.is_idle(first[at] + gpu)),
             uplink_gbps=problem.network.uplink_gbps[at],
             jobs_on_uplink=cluster.num_jobs_on(at),
             jobs_on_rack_uplink=0
-            if server.rack is None
+            if server.switch is None
             else cluster.num_jobs_on(problem.network.rack_of[at]),
         )
         for at, server in enumerate(problem.scenario.cluster.servers)

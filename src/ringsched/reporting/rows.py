@@ -22,10 +22,10 @@ class Rows:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        rack_at = {rack.name: at for at, rack in enumerate(cluster.racks)}
+        rack_at = {rack.name: at for at, rack in enumerate(cluster.switches)}
         self.servers = sorted(
             cluster.servers,
-            key=lambda server: len(rack_at) if server.rack is None else rack_at[server.rack],
+            key=lambda server: len(rack_at) if server.switch is None else rack_at[server.switch],
         )
         self.first: dict[str, int] = {}
         self.num_rows = 0
@@ -39,7 +39,7 @@ class Rows:
                 "row": self.first[(members := list(group))[0].name],
                 "rows": sum(server.gpus for server in members),
             }
-            for name, group in groupby(self.servers, key=lambda server: server.rack)
+            for name, group in groupby(self.servers, key=lambda server: server.switch)
             if name is not None
         ]
 

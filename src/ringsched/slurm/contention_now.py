@@ -52,7 +52,7 @@ def contention_now(scenario: Scenario) -> ContentionNow:
             server_latency_s=contention.server_latency_ms * 1e-3,
         )
         slowdown[job.name] = now_s / uncontended_tau(work, shape, network, contention)
-    names = [*(server.name for server in cluster.servers), *(rack.name for rack in cluster.racks)]
+    names = [*(server.name for server in cluster.servers), *(rack.name for rack in cluster.switches)]
     links = tuple(
         SharedLink(name=names[link], jobs=count, factor=sharing_factor(contention, count))
         for link, count in sorted(on_link.items())

@@ -88,7 +88,7 @@ class Gpus:
             Server(
                 name=name,
                 gpus=node.gpus,
-                rack=self._racks.get(name),
+                switch=self._racks.get(name),
                 unavailable=tuple(sorted(self._closed[name])),
             )
             for name, node in self._nodes.items()

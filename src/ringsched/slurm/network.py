@@ -16,7 +16,7 @@ from ringsched.generate.like_servers import (
     REDUCE_GBPS,
 )
 from ringsched.io.decode import build, check_keys, parse, table
-from ringsched.model import Cluster, Contention, Rack, Server, Time
+from ringsched.model import Cluster, Contention, Server, Switch, Time
 from ringsched.model.checks import number
 
 VARIABLE = "RINGSCHED_NETWORK"
@@ -50,9 +50,9 @@ class Network:
                 else server
                 for server in servers
             ),
-            racks=tuple(
-                Rack(name=rack, uplink_gbps=self._rack_uplink_gbps(rack, servers))
-                for rack in dict.fromkeys(server.rack for server in servers)
+            switches=tuple(
+                Switch(name=rack, uplink_gbps=self._rack_uplink_gbps(rack, servers))
+                for rack in dict.fromkeys(server.switch for server in servers)
                 if rack is not None
             ),
             inter_server_gbps=self.inter_server_gbps,
@@ -66,7 +66,9 @@ class Network:
         if self.rack_uplink_gbps is not None:
             return self.rack_uplink_gbps
         uplinks = [
-            self.servers.get(server.name, self.inter_server_gbps) for server in servers if server.rack == rack
+            self.servers.get(server.name, self.inter_server_gbps)
+            for server in servers
+            if server.switch == rack
         ]
         return max(*uplinks, sum(uplinks) / OVERSUBSCRIPTION)
 

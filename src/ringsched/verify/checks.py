@@ -108,7 +108,7 @@ def check_ring(planned: PlannedJob, servers: Mapping[str, Server]) -> Iterator[V
         if gpus:
             yield _violation("ring-gpus", planned.name, f"has a ring that {problem} {_listed(gpus)}")
     names = [server for server, _ in planned.ring]
-    racks = [servers[name].rack if name in servers else None for name in names]
+    racks = [servers[name].switch if name in servers else None for name in names]
     for what, keys in (("server", names), ("rack", racks)):
         for key, times in _entered(keys).items():
             if times > 1:

@@ -112,10 +112,10 @@ class Facts:
         for server, link in zip(self.network.servers, self.network.uplinks_gbps, strict=False):
             if not server.capacity:
                 continue
-            if server.rack is None:
+            if server.switch is None:
                 everywhere.append((link, server.capacity))
             else:
-                above = self.network.uplinks_gbps[self.network.rack_node[server.rack]]
+                above = self.network.uplinks_gbps[self.network.rack_node[server.switch]]
                 everywhere.append((min(link, above), server.capacity))
-                racks.setdefault(server.rack, []).append((link, server.capacity))
+                racks.setdefault(server.switch, []).append((link, server.capacity))
         yield from (everywhere, *racks.values())

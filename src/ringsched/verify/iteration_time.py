@@ -32,11 +32,11 @@ class Network:
         self.reduce_gbps = cluster.reduce_gbps
         self.latency_s = scenario.contention.server_latency_ms * 1e-3
         self.number = {server.name: at for at, server in enumerate(cluster.servers)}
-        self.rack_node = {rack.name: len(cluster.servers) + at for at, rack in enumerate(cluster.racks)}
+        self.rack_node = {rack.name: len(cluster.servers) + at for at, rack in enumerate(cluster.switches)}
         self.uplinks_gbps = [
             cluster.inter_server_gbps if server.uplink_gbps is None else server.uplink_gbps
             for server in cluster.servers
-        ] + [rack.uplink_gbps for rack in cluster.racks]
+        ] + [rack.uplink_gbps for rack in cluster.switches]
         # f_v at n_v = 0, 1, ...; no link is crossed by more jobs than there are.
         self.factors = [slowdown(scenario.contention, max(1, n)) for n in range(len(scenario.jobs) + 2)]
         self.is_fair = scenario.contention.model in ("max-min", "phases")
@@ -50,7 +50,7 @@ class Network:
         for name, count in gpus_on.items():
             server = self.number[name]
             below[server] = count
-            rack = self.servers[server].rack
+            rack = self.servers[server].switch
             if rack is not None:
                 below[self.rack_node[rack]] = below.get(self.rack_node[rack], 0) + count
         return Shape(
@@ -127,8 +127,8 @@ class Network:
     def _slowest_contended_gbps(self) -> float:
         capacities = [server.capacity for server in self.servers] + [0] * len(self.rack_node)
         for server in self.servers:
-            if server.rack is not None:
-                capacities[self.rack_node[server.rack]] += server.capacity
+            if server.switch is not None:
+                capacities[self.rack_node[server.switch]] += server.capacity
         return min(
             uplink / self.factors[max(1, min(capacity, self.num_spreadable))]
             for uplink, capacity in zip(self.uplinks_gbps, capacities, strict=True)

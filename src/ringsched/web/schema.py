@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from ringsched.io import plan_file
-from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Rack, Server, Time
+from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Server, Switch, Time
 from ringsched.model.contention import MODELS
 
 Schema = dict[str, Any]
@@ -52,7 +52,7 @@ def class_schema(kind: type, **changed: Schema | None) -> Schema:
 
     Examples
     --------
-    >>> class_schema(Rack)["properties"]
+    >>> class_schema(Switch)["properties"]
     {'name': {'type': 'string', 'minLength': 1}, 'uplink_gbps': {'type': 'number', 'exclusiveMinimum': 0}}
     """
     hints = get_type_hints(kind)
@@ -101,7 +101,7 @@ SCENARIO = object_schema(
         "cluster": class_schema(
             Cluster,
             servers={"type": "array", "items": SERVER, "minItems": 1},
-            racks={"type": "object", "additionalProperties": class_schema(Rack, name=None)},
+            racks={"type": "object", "additionalProperties": class_schema(Switch, name=None)},
         ),
         "contention": CONTENTION,
         "jobs": {"type": "array", "items": JOB},

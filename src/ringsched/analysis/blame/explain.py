@@ -108,7 +108,7 @@ def _job_account(
 def _links(scenario: Scenario) -> list[tuple[str, str, str]]:
     """Return label, kind and name of every node's uplink, in the order of the nodes."""
     servers = [(server.name, "server", server.name) for server in scenario.cluster.servers]
-    return servers + [(f"rack {rack.name}", "rack", rack.name) for rack in scenario.cluster.racks]
+    return servers + [(f"rack {rack.name}", "rack", rack.name) for rack in scenario.cluster.switches]
 
 
 def _waited_for(problem: Problem, run: Run) -> list[list[int]]:

@@ -129,9 +129,9 @@ class LinkFactor:
             else server.replace(uplink_gbps=server.uplink_gbps * self.factor)
             for server in cluster.servers
         )
-        racks = tuple(rack.replace(uplink_gbps=rack.uplink_gbps * self.factor) for rack in cluster.racks)
+        racks = tuple(rack.replace(uplink_gbps=rack.uplink_gbps * self.factor) for rack in cluster.switches)
         speed = cluster.inter_server_gbps * self.factor
-        return _with_cluster(scenario, servers=servers, racks=racks, inter_server_gbps=speed)
+        return _with_cluster(scenario, servers=servers, switches=racks, inter_server_gbps=speed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,19 +41,22 @@ def best_values(scenario: Scenario) -> dict[str, float]:
 
 def _drawn(generator: Random) -> Scenario:
     pick = generator.choice
-    racks = (Switch(name="r", uplink_gbps=pick([3.0, 12.0])),) if pick([True, False]) else ()
+    switches: list[Switch] = []
+    for at in range(pick([0, 0, 1, 2, 3])):
+        parent = pick([None, *(switch.name for switch in switches)])
+        switches.append(Switch(name=f"r{at}", uplink_gbps=pick([3.0, 12.0]), parent=parent))
     servers = tuple(
         Server(
             name=f"s{at}",
             gpus=pick([1, 2, 2, 3]),
             uplink_gbps=pick([None, 4.0, 25.0]),
-            switch="r" if racks and pick([True, False]) else None,
+            switch=pick(switches).name if switches and pick([True, False]) else None,
         )
         for at in range(pick([1, 2, 2, 3]))
     )
     cluster = Cluster(
         servers=servers,
-        switches=racks,
+        switches=tuple(switches),
         inter_server_gbps=10,
         intra_server_gbps=pick([200, 6]),
         reduce_gbps=400,

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from tests.reference import formulas
-from tests.strategies import BACKWARD_MS, FORWARD_MS, GRADIENT_MB, SUBMIT_STEP, UPLINK_GBPS
+from tests.strategies import BACKWARD_MS, FORWARD_MS, GRADIENT_MB, SUBMIT_STEP, SWITCH_GBPS, UPLINK_GBPS
 
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
 
@@ -46,25 +46,26 @@ def crowd(
 
 
 def _cluster(chance: Random) -> Cluster:
-    racks = tuple(
-        Switch(name=f"r{at}", uplink_gbps=chance.choice([6.7082, 40.0])) for at in range(chance.randint(0, 2))
-    )
+    switches: list[Switch] = []
+    for at in range(chance.randint(0, 4)):
+        parent = chance.choice([None, *(switch.name for switch in switches)])
+        switches.append(Switch(name=f"r{at}", uplink_gbps=chance.choice(SWITCH_GBPS), parent=parent))
     servers = []
     for at in range(chance.randint(2, 4)):
         gpus = chance.randint(2, 5)
-        rack = chance.choice([rack.name for rack in racks]) if racks and chance.random() < 0.8 else None
+        is_below = switches and chance.random() < 0.8
         servers.append(
             Server(
                 name=f"s{at}",
                 gpus=gpus,
-                switch=rack,
+                switch=chance.choice(switches).name if is_below else None,
                 uplink_gbps=chance.choice(UPLINK_GBPS),
                 unavailable=(chance.randrange(gpus),) if chance.random() < 0.2 else (),
             )
         )
     return Cluster(
         servers=tuple(servers),
-        switches=racks,
+        switches=tuple(switches),
         inter_server_gbps=10.0,
         intra_server_gbps=chance.choice([100.0, 7.7460]),
         reduce_gbps=400.0,

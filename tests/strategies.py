@@ -1,4 +1,4 @@
-"""Random scenarios for hypothesis: racks, tables, submit times, running jobs, both time models.
+"""Random scenarios for hypothesis: deep networks, tables, submit times, running jobs, both time models.
 
 Numbers are chosen so that floats and fractions cannot disagree about ties: two jobs compare equal only
 if they are alike, and an arrival in continuous time never falls on a completion.
@@ -6,6 +6,7 @@ if they are alike, and an arrival in continuous time never falls on a completion
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +19,41 @@ FORWARD_MS = (0.0, 0.7313, 2.2361)
 BACKWARD_MS = (1.6180, 2.7183, 31.4159)
 GRADIENT_MB = (0.0, 3.1623, 14.1421, 99.2)
 UPLINK_GBPS = (None, None, 4.4721, 25.0)
+SWITCH_GBPS = (6.7082, 40.0)
 SUBMIT_STEP = 0.7390851332151607
 
 
 @st.composite
-def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6) -> Cluster:
-    racks = tuple(
-        Switch(name=f"r{at}", uplink_gbps=draw(st.sampled_from([6.7082, 40.0])))
-        for at in range(draw(st.integers(0, 3)))
-    )
+def networks(
+    draw: st.DrawFn, max_depth: int = 4, speeds: Sequence[float] = SWITCH_GBPS
+) -> tuple[Switch, ...]:
+    """Switches of up to so many levels, in any order, some of them perhaps unused.
+
+    At times one root is above all the others and has no uplink; then every server needs a switch.
+    """
+    is_rooted = max_depth > 1 and draw(st.integers(0, 3)) == 0
+    depth: dict[str | None, int] = {None: 0}
+    switches: list[Switch] = []
+    for at in range(draw(st.integers(0, 5))):
+        above = [name for name, levels in depth.items() if levels < max_depth]
+        if is_rooted and at > 0:
+            above.remove(None)
+        parent = draw(st.sampled_from(above))
+        uplink_gbps = None if is_rooted and at == 0 else draw(st.sampled_from(speeds))
+        switches.append(Switch(name=f"r{at}", uplink_gbps=uplink_gbps, parent=parent))
+        depth[f"r{at}"] = depth[parent] + 1
+    return tuple(draw(st.permutations(switches)))
+
+
+def switches_of(switches: Sequence[Switch]) -> list[str | None]:
+    """What servers may hang on: any of the switches, or the core, unless a root has no uplink."""
+    has_bare_root = any(switch.uplink_gbps is None for switch in switches)
+    return [*([] if has_bare_root else [None]), *sorted(switch.name for switch in switches)]
+
+
+@st.composite
+def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6, max_depth: int = 4) -> Cluster:
+    switches = draw(networks(max_depth))
     servers = []
     for at in range(draw(st.integers(1, max_servers))):
         gpus = draw(st.integers(1, max_gpus))
@@ -34,7 +61,7 @@ def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6) -> Cluste
             Server(
                 name=f"s{at}",
                 gpus=gpus,
-                switch=draw(st.sampled_from([None, *(rack.name for rack in racks)])),
+                switch=draw(st.sampled_from(switches_of(switches))),
                 uplink_gbps=draw(st.sampled_from(UPLINK_GBPS)),
                 unavailable=tuple(draw(st.sets(st.integers(0, gpus - 1), max_size=2))),
             )
@@ -43,7 +70,7 @@ def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6) -> Cluste
         servers[0] = replace(servers[0], unavailable=())
     return Cluster(
         servers=tuple(servers),
-        switches=racks,
+        switches=switches,
         inter_server_gbps=10.0,
         intra_server_gbps=draw(st.sampled_from([100.0, 7.7460])),
         reduce_gbps=400.0,

@@ -7,29 +7,29 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 from tests.reference import formulas
-from tests.strategies import GRADIENT_MB, contentions
+from tests.strategies import GRADIENT_MB, contentions, networks, switches_of
 
 from ringsched.jit import config
-from ringsched.model import Cluster, Job, Scenario, Server, Switch, Time
+from ringsched.model import Cluster, Job, Scenario, Server, Time
 
 needs_compiler = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="takes up to millions of nodes")
 
 
 @st.composite
 def tiny_clusters(draw: st.DrawFn, max_servers: int) -> Cluster:
-    racks = tuple(Switch(name=f"r{at}", uplink_gbps=6.7082) for at in range(draw(st.integers(0, 2))))
+    switches = draw(networks(speeds=[6.7082]))
     servers = tuple(
         Server(
             name=f"s{at}",
             gpus=draw(st.integers(2, 3)),
-            switch=draw(st.sampled_from([None, *(rack.name for rack in racks)])),
+            switch=draw(st.sampled_from(switches_of(switches))),
             uplink_gbps=draw(st.sampled_from([None, None, 4.4721])),
             unavailable=draw(st.sampled_from([(), (), (0,)])),
         )
         for at in range(draw(st.integers(1, max_servers)))
     )
     return Cluster(
-        servers=servers, switches=racks, inter_server_gbps=10.0, intra_server_gbps=100.0, reduce_gbps=400.0
+        servers=servers, switches=switches, inter_server_gbps=10.0, intra_server_gbps=100.0, reduce_gbps=400.0
     )
 
 
@@ -37,7 +37,7 @@ def tiny_clusters(draw: st.DrawFn, max_servers: int) -> Cluster:
 def tiny_scenarios(
     draw: st.DrawFn, *, max_jobs: int, max_servers: int, max_iterations: int, model: str | None = None
 ) -> Scenario:
-    """Jobs that run already, submit times, weights, racks, tables, unavailable GPUs, both time models."""
+    """Jobs that run already, submit times, weights, switches, tables, unavailable GPUs, both time models."""
     cluster = draw(tiny_clusters(max_servers))
     free = draw(
         st.permutations(

@@ -40,7 +40,7 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     ),
     "key-rack": (
         {("cluster", "racks", "r2", "uplink"): 1},
-        ["cluster.switches.r2: unknown key 'uplink'", "did you mean 'uplink_gbps'?"],
+        ["cluster.racks.r2: unknown key 'uplink'", "did you mean 'uplink_gbps'?"],
     ),
     "key-time": ({(*TIME, "slots"): 1}, ["time: unknown key 'slots'", "did you mean 'slot_s'?"]),
     "key-contention": (
@@ -51,7 +51,7 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     "key-unprintable": ({("a\nb",): 1}, [r"unknown key 'a\nb'"]),
     "rack-unprintable": (
         {("cluster", "racks", "a\nb"): 1},
-        [r"queue.json: cluster.switches.'a\nb' must be a table, not 1"],
+        [r"queue.json: cluster.racks.'a\nb' must be a table, not 1"],
     ),
     # missing fields
     "no-cluster": ({CLUSTER: DELETE}, ["queue.json: cluster is missing"]),
@@ -60,7 +60,7 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     "no-server-gpus": ({(*SERVER_1, "gpus"): DELETE}, ["cluster.servers[1]: gpus is missing"]),
     "no-rack-uplink": (
         {("cluster", "racks", "r1", "uplink_gbps"): DELETE},
-        ["cluster.switches.r1: uplink_gbps is missing"],
+        ["cluster.racks.r1: uplink_gbps is missing"],
     ),
     **{f"no-job-{field}": ({(*JOB_0, field): DELETE}, ["jobs[0]", f"{field} is missing"]) for field in JOB},
     # wrong types
@@ -70,11 +70,8 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     "contention-type": ({CONTENTION: "paper"}, ["contention must be a table, not 'paper'"]),
     "servers-type": ({("cluster", "servers"): {}}, ["cluster.servers must be an array, not a table"]),
     "server-type": ({SERVER_0: 8}, ["cluster.servers[0] must be a table, not 8"]),
-    "racks-type": ({("cluster", "racks"): []}, ["cluster.switches must be a table, not a list"]),
-    "rack-type": (
-        {("cluster", "racks", "r1"): 40},
-        ["queue.json: cluster.switches.r1 must be a table, not 40"],
-    ),
+    "racks-type": ({("cluster", "racks"): []}, ["cluster.racks must be a table, not a list"]),
+    "rack-type": ({("cluster", "racks", "r1"): 40}, ["queue.json: cluster.racks.r1 must be a table, not 40"]),
     "rack-name-type": ({(*SERVER_1, "rack"): 1}, ["cluster.servers[1]: rack must be a string, not 1"]),
     "jobs-type": ({("jobs",): {}}, ["jobs must be an array, not a table"]),
     "job-type": ({LATE: "late"}, ["jobs[2] must be a table, not 'late'"]),
@@ -237,7 +234,7 @@ NUMBERS = {  # field: (path, place, a value just outside, whether 0 is inside)
     "intra_server_gbps": ((*CLUSTER, "intra_server_gbps"), "cluster", 0, False),
     "reduce_gbps": ((*CLUSTER, "reduce_gbps"), "cluster", 0, False),
     "uplink_gbps": ((*SERVER_1, "uplink_gbps"), "cluster.servers[1]", 0, False),
-    "rack-uplink_gbps": ((*CLUSTER, "racks", "r1", "uplink_gbps"), "cluster.switches.r1", 0, False),
+    "rack-uplink_gbps": ((*CLUSTER, "racks", "r1", "uplink_gbps"), "cluster.racks.r1", 0, False),
     "share": ((*CONTENTION, "share"), "contention", 0, False),
     "degradation": ((*CONTENTION, "degradation"), "contention", -1e-9, True),
     "server_latency_ms": ((*CONTENTION, "server_latency_ms"), "contention", -1e-9, True),

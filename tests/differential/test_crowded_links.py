@@ -102,9 +102,9 @@ def assert_paces_are_those_of_the_reference(scenario: Scenario) -> None:
 
 
 def jobs_on_links(scenario: Scenario) -> dict[formulas.Node, int]:
-    rack_of = formulas.racks_of_servers(scenario)
+    above = formulas.nodes_above(scenario)
     return Counter(
-        node for job in scenario.jobs for node in formulas.crossed(job, job.running_on or {}, rack_of)
+        node for job in scenario.jobs for node in formulas.crossed(job, job.running_on or {}, above)
     )
 
 
@@ -114,7 +114,7 @@ def test_a_crowd_in_four_racks(model: str, seed: int, alike: bool) -> None:
     scenario = crowd(seed, model, num_jobs=48, alike=alike)
     crossing = jobs_on_links(scenario)
     assert sum(number > 16 for number in crossing.values()) >= 10
-    assert min(number for (kind, _), number in crossing.items() if kind == "rack") > 16
+    assert min(number for (kind, _), number in crossing.items() if kind == "switch") > 16
     assert_paces_are_those_of_the_reference(scenario)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -48,31 +49,27 @@ def idle_gpus(problem: Problem, cluster: LiveCluster) -> dict[int, list[int]]:
 
 def chosen(problem: Problem, cluster: LiveCluster, job: int, habit: int) -> list[int] | None:
     """Where the job goes now, or None if it waits."""
-    wanted, rack_of = problem.gpus[job], problem.network.rack_of
+    wanted, network = problem.gpus[job], problem.network
     idle = idle_gpus(problem, cluster)
     fitting = [server for server in idle if len(idle[server]) >= wanted]
     if fitting:
         return idle[min(fitting, key=lambda server: (len(idle[server]), server))][:wanted]
     if habit == PATIENT and any(problem.network.capacity[server] >= wanted for server in idle):
         return None
-    busiest = {
-        server: max(
-            cluster.num_jobs_on(server), cluster.num_jobs_on(rack_of[server]) if rack_of[server] >= 0 else 0
-        )
-        for server in idle
-    }
+    paths = {server: list(network.path(server)) for server in idle}
+    busiest = {server: max(map(cluster.num_jobs_on, paths[server])) for server in idle}
     levels = sorted({0, *(busiest[server] for server in idle if idle[server])})
     for level in [0] if habit == QUIET else levels:
-        racks = Counter[int]()
-        for server in idle:
-            if rack_of[server] >= 0 and cluster.num_jobs_on(server) <= level:
-                racks[rack_of[server]] += len(idle[server])
-        enough = [rack for rack in racks if racks[rack] >= wanted]
+        below: defaultdict[int, list[int]] = defaultdict(list)  # servers behind quiet links up to each switch
+        for server, path in paths.items():
+            for link, switch in pairwise(path):
+                if cluster.num_jobs_on(link) > level:
+                    break
+                below[switch].append(server)
+        total = {switch: sum(len(idle[server]) for server in below[switch]) for switch in below}
+        enough = [switch for switch in below if total[switch] >= wanted]
         if enough:
-            best = min(enough, key=lambda rack: (racks[rack], rack))
-            return packed(
-                idle, [s for s in idle if rack_of[s] == best and cluster.num_jobs_on(s) <= level], wanted
-            )
+            return packed(idle, below[min(enough, key=lambda switch: (total[switch], switch))], wanted)
         quiet = [server for server in idle if busiest[server] <= level]
         if sum(len(idle[server]) for server in quiet) >= wanted:
             return packed(idle, quiet, wanted)

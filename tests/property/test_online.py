@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.crowds import crowd
 from tests.effort import examples
-from tests.reference.formulas import crossed, racks_of_servers
+from tests.reference.formulas import crossed, nodes_above
 from tests.reference.online import DISPATCHING
 from tests.strategies import arriving, fair_contentions, scenarios
 
@@ -149,7 +149,7 @@ def instants(simulation: Simulation) -> Iterator[float]:
 def test_the_series_says_what_the_jobs_say(seed: int, policy: str, backfill: str) -> None:
     scenario = crowd(seed, max_jobs=10)
     simulation = simulated(scenario, policy, backfill=backfill)
-    plan, series, rack_of = simulation.plan(), simulation.series, racks_of_servers(scenario)
+    plan, series, above = simulation.plan(), simulation.series, nodes_above(scenario)
     clock = problem_of(scenario).clock
     entered_s = [clock.seconds(clock.release(job.submit_s)) for job in scenario.jobs]
     assert (np.diff(series.time_s) > 0).all()
@@ -164,7 +164,7 @@ def test_the_series_says_what_the_jobs_say(seed: int, policy: str, backfill: str
         links = Counter(
             link
             for job in running
-            for link in crossed(next(j for j in scenario.jobs if j.name == job.name), job.gpus, rack_of)
+            for link in crossed(next(j for j in scenario.jobs if j.name == job.name), job.gpus, above)
         )
         assert series.queue_length[at] == len(waiting)
         assert series.busy_gpus[at] == sum(len(held) for job in running for held in job.gpus.values())

@@ -103,10 +103,10 @@ def _lay_blame(
     books.contention[victim.name] += lost
     if lost == 0:
         return
-    rack_of, speeds = formulas.racks_of_servers(scenario), formulas.uplinks(scenario)
-    crossed = {job.name: formulas.crossed(job, gpus[job.name], rack_of) for job in running}
+    above, speeds = formulas.nodes_above(scenario), formulas.uplinks(scenario)
+    crossed = {job.name: formulas.crossed(job, gpus[job.name], above) for job in running}
     n = Counter(node for nodes in crossed.values() for node in nodes)
-    mine = [node for node in speeds if node in crossed[victim.name]]  # servers in order, then racks
+    mine = [node for node in speeds if node in crossed[victim.name]]  # servers in order, then switches
     if scenario.contention.model == "max-min":
         slowest = _bottleneck(scenario, victim, running, gpus, mine)
     elif scenario.contention.model == "phases":
@@ -140,14 +140,14 @@ def _bottleneck(
     mine: Sequence[formulas.Node],
 ) -> formulas.Node:
     """The first of the victim's links that is full and on which nobody has more than it."""
-    rack_of, speeds = formulas.racks_of_servers(scenario), formulas.uplinks(scenario)
+    above, speeds = formulas.nodes_above(scenario), formulas.uplinks(scenario)
     taus = formulas.iteration_times(scenario, [(job, gpus[job.name]) for job in running])
     rates = {
         job.name: 2 * Fraction(job.gradient_mb) * 8 / 1000 * (job.gpus - 1) / job.gpus / taus[job.name]
         for job in running
     }
     for node in mine:
-        here = [job.name for job in running if node in formulas.crossed(job, gpus[job.name], rack_of)]
+        here = [job.name for job in running if node in formulas.crossed(job, gpus[job.name], above)]
         is_full = sum(rates[name] for name in here) == speeds[node]
         if is_full and rates[victim.name] == max(rates[name] for name in here):
             return node

@@ -22,7 +22,8 @@ from ringsched.model import Contention, Job, Scenario
 Amount: TypeAlias = Fraction | float  # float includes int
 Number: TypeAlias = type[Fraction] | type[float]
 Gpus: TypeAlias = Mapping[str, Sequence[int]]  # server name -> GPU indices
-Node: TypeAlias = tuple[str, str]  # ("server", name) or ("rack", name)
+Node: TypeAlias = tuple[str, str]  # ("server", name) or ("switch", name)
+Above: TypeAlias = Mapping[str, Sequence[Node]]  # server name -> the server, and all switches above it
 
 SLACK = Fraction(1, 10**9)
 
@@ -37,41 +38,48 @@ def uplinks(scenario: Scenario, number: Number = Fraction) -> dict[Node, Amount]
     for server in cluster.servers:
         own = cluster.inter_server_gbps if server.uplink_gbps is None else server.uplink_gbps
         speeds["server", server.name] = number(own)
-    for rack in cluster.switches:
-        speeds["rack", rack.name] = number(rack.uplink_gbps)
+    for switch in cluster.switches:
+        if switch.uplink_gbps is not None:  # a root above everything needs none
+            speeds["switch", switch.name] = number(switch.uplink_gbps)
     return speeds
 
 
-def capacities(scenario: Scenario) -> dict[Node, int]:
-    """Available GPUs at or below every node."""
-    below = dict.fromkeys(uplinks(scenario), 0)
+def nodes_above(scenario: Scenario) -> Above:
+    """The server itself and all switches above it, for every server."""
+    parent = {switch.name: switch.parent for switch in scenario.cluster.switches}
+    above: dict[str, list[Node]] = {}
     for server in scenario.cluster.servers:
-        below["server", server.name] += server.gpus - len(server.unavailable)
-        if server.switch is not None:
-            below["rack", server.switch] += server.gpus - len(server.unavailable)
+        above[server.name] = [("server", server.name)]
+        switch = server.switch
+        while switch is not None:
+            above[server.name].append(("switch", switch))
+            switch = parent[switch]
+    return above
+
+
+def capacities(scenario: Scenario) -> dict[Node, int]:
+    """Available GPUs at or below every node with an uplink."""
+    below = dict.fromkeys(uplinks(scenario), 0)
+    above = nodes_above(scenario)
+    for server in scenario.cluster.servers:
+        for node in above[server.name]:
+            if node in below:
+                below[node] += server.gpus - len(server.unavailable)
     return below
 
 
-def racks_of_servers(scenario: Scenario) -> dict[str, str | None]:
-    """Name of the rack of every server."""
-    return {server.name: server.switch for server in scenario.cluster.servers}
-
-
-def workers_below(placement: Gpus, rack_of: Mapping[str, str | None]) -> dict[Node, int]:
+def workers_below(placement: Gpus, above: Above) -> dict[Node, int]:
     """y_j(v), for the nodes v where it is not zero."""
-    below: dict[Node, int] = {}
+    below: Counter[Node] = Counter()
     for name, held in placement.items():
-        rack = rack_of[name]
-        if held:
-            below["server", name] = len(held)
-        if held and rack is not None:
-            below["rack", rack] = below.get(("rack", rack), 0) + len(held)
-    return below
+        for node in above[name] if held else ():
+            below[node] += len(held)
+    return dict(below)
 
 
-def crossed(job: Job, placement: Gpus, rack_of: Mapping[str, str | None]) -> list[Node]:
+def crossed(job: Job, placement: Gpus, above: Above) -> list[Node]:
     """Nodes whose uplink the job crosses: 0 < y_j(v) < G_j, eq. (6) for any node."""
-    return [node for node, y in workers_below(placement, rack_of).items() if 0 < y < job.gpus]
+    return [node for node, y in workers_below(placement, above).items() if 0 < y < job.gpus]
 
 
 # --- iteration time ---------------------------------------------------------------------------
@@ -116,9 +124,9 @@ def iteration_times(
     scenario: Scenario, running: Iterable[tuple[Job, Gpus]], number: Number = Fraction
 ) -> dict[str, Amount]:
     """tau_j in seconds of every job, by name, when exactly these jobs run on these GPUs."""
-    rack_of = racks_of_servers(scenario)
+    above = nodes_above(scenario)
     speeds = uplinks(scenario, number)
-    crossing = [(job, placement, crossed(job, placement, rack_of)) for job, placement in running]
+    crossing = [(job, placement, crossed(job, placement, above)) for job, placement in running]
     if scenario.contention.model == "max-min":
         return _fair_iteration_times(scenario, crossing, speeds, number)
     if scenario.contention.model == "phases":
@@ -175,7 +183,7 @@ def phased_iteration_times(
         if nodes and gbit > 0:
             rest_s = Fraction(found[job.name][0]) - gbit / min(links)
             rings[job.name] = Phased(gbit, min(links), rest_s)
-            links_of[job.name] = [node for node in speeds if node in nodes]  # servers in order, then racks
+            links_of[job.name] = [node for node in speeds if node in nodes]  # servers in order, then switches
     wanted = {name: ring.gbps for name, ring in rings.items()}
     crowded = {name: Fraction(rate) for name, rate in _max_min(wanted, links_of, speeds).items()}
     for name, (rate, node) in phased(rings, links_of, speeds, crowded).items():

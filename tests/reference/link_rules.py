@@ -11,7 +11,7 @@ from tests.reference.formulas import (
     crossed,
     iteration_times,
     iterations_per_slot,
-    racks_of_servers,
+    nodes_above,
 )
 from tests.reference.rules import Gpu, best_fit
 
@@ -36,7 +36,7 @@ def choose_by_links(trial: Trial, job: Job) -> list[Gpu] | None:
 
 
 def free_links(trial: Trial, job: Job, most_jobs: int) -> list[Gpu] | None:
-    """Best fit on servers with fewer than so many jobs on the uplink; none on a rack's uplink either."""
+    """Best fit on servers with fewer than so many jobs on the uplink; none on a switch's uplink either."""
     on_link = jobs_on_links(trial)
     servers = trial.scenario.cluster.servers
     closed = [at for at, server in enumerate(servers) if on_link["server", server.name] >= most_jobs]
@@ -91,7 +91,7 @@ def jobs_on_links(trial: Trial) -> Counter[Node]:
 
 
 def _crossed(trial: Trial, job: Job, placement: Placement) -> list[Node]:
-    return crossed(job, placement, racks_of_servers(trial.scenario))
+    return crossed(job, placement, nodes_above(trial.scenario))
 
 
 def _placed(trial: Trial, gpus: list[Gpu]) -> Placement:

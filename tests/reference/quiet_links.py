@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.reference.formulas import nodes_above
 from tests.reference.link_rules import jobs_on_links
 from tests.reference.rules import Gpu
 
@@ -14,33 +15,33 @@ if TYPE_CHECKING:
 
 
 def quiet_links(trial: Trial, job: Job) -> list[Gpu] | None:
-    """The tightest server that holds the job; else level by level of jobs on links, a rack before all."""
-    servers, racks = trial.scenario.cluster.servers, trial.scenario.cluster.switches
+    """The tightest server that holds the job; else level by level of jobs on links, a switch before all."""
+    servers, switches = trial.scenario.cluster.servers, trial.scenario.cluster.switches
     idle = trial.state.num_idle()
     fitting = [at for at in range(len(servers)) if idle[at] >= job.gpus]
     if fitting:
         return _packed(trial, [min(fitting, key=lambda at: (idle[at], at))], job.gpus)
-    on_link = jobs_on_links(trial)
-    own = [on_link["server", server.name] for server in servers]
-    # Out of its rack a job crosses the rack's uplink too; inside it does not.
-    outside = [
-        max(own[at], on_link["rack", server.switch] if server.switch is not None else 0)
-        for at, server in enumerate(servers)
-    ]
-    for level in sorted({0, *(outside[at] for at in range(len(servers)) if idle[at] > 0)}):
-        within = {
-            rack.name: [
-                at for at, server in enumerate(servers) if server.switch == rack.name and own[at] <= level
+    on_link, above = jobs_on_links(trial), nodes_above(trial.scenario)
+    paths = [above[server.name] for server in servers]
+    to_core = [max(on_link[node] for node in path) for path in paths]
+    for level in sorted({0, *(to_core[at] for at in range(len(servers)) if idle[at] > 0)}):
+        best: list[int] | None = None
+        for switch in switches:
+            # A job below the switch crosses the links of its servers up to there, and no others.
+            members = [
+                at
+                for at, path in enumerate(paths)
+                if ("switch", switch.name) in path
+                and all(on_link[node] <= level for node in path[: path.index(("switch", switch.name))])
             ]
-            for rack in racks
-        }
-        total = {name: sum(idle[at] for at in members) for name, members in within.items()}
-        enough = [rack.name for rack in racks if total[rack.name] >= job.gpus]
-        if enough:
-            return _packed(trial, within[min(enough, key=lambda name: total[name])], job.gpus)
-        quiet = [at for at in range(len(servers)) if outside[at] <= level]
-        if sum(idle[at] for at in quiet) >= job.gpus:
-            return _packed(trial, quiet, job.gpus)
+            total = sum(idle[at] for at in members)
+            if total >= job.gpus and (best is None or total < sum(idle[at] for at in best)):
+                best = members
+        quiet = [at for at in range(len(servers)) if to_core[at] <= level]
+        if best is None and sum(idle[at] for at in quiet) >= job.gpus:
+            best = quiet
+        if best is not None:
+            return _packed(trial, best, job.gpus)
     return None
 
 

@@ -154,10 +154,10 @@ def test_more_components_than_slurm_takes() -> None:
 def test_the_network_file(tmp_path: Any) -> None:
     path = tmp_path / "network.toml"
     path.write_text(
-        '[cluster]\nrack_uplink_gbps = 40\n[cluster.switches."r 1"]\nuplink_gbps = 80\n[time]\nslot_s = 5\n'
+        '[cluster]\nrack_uplink_gbps = 40\n[cluster.racks."r 1"]\nuplink_gbps = 80\n[time]\nslot_s = 5\n'
     )
     network = load_network(path)
-    assert (network.racks, network.time.model) == ({"r 1": 80.0}, "continuous")
+    assert (network.switches, network.time.model) == ({"r 1": 80.0}, "continuous")
     for wrong in (
         "[cluster]\nracks = 3",
         "[cluster]\ninter_server_gbps = 0",

@@ -51,7 +51,8 @@ def bed_for(scenario: Scenario, plan: Plan) -> Testbed:
     if len(cluster.servers) > MOST_SERVERS:
         raise InputError(f"has {len(cluster.servers)} servers; the testbed has at most {MOST_SERVERS}")
     if cluster.switches or any(server.uplink_gbps is not None for server in cluster.servers):
-        raise InputError("has racks or uplinks of different speed; on the testbed all links are alike")
+        switches = cluster.switch_words.table
+        raise InputError(f"has {switches} or uplinks of different speed; on the testbed all links are alike")
     if not 0 < len(plan.jobs) <= MOST_JOBS:
         raise InputError(f"has {len(plan.jobs)} jobs; the testbed runs 1 to {MOST_JOBS}")
     for job in scenario.jobs:

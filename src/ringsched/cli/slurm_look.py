@@ -31,7 +31,8 @@ def cluster_command(
 ) -> None:
     """The cluster and its queue as a scenario, whose time 0 is now.
 
-    Switches become racks; GPUs out of use become unavailable; jobs that run become running jobs.
+    Switches that tell nodes apart are taken over; GPUs out of use become unavailable; jobs that run become
+    running jobs.
     """
     check_output(output)
     commands, speeds = commands_of(command_timeout), network_of(network)

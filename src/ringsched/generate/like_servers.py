@@ -1,4 +1,4 @@
-"""A cluster of like servers, in racks or not."""
+"""A cluster of like servers, below one level of switches or none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ringsched.model.checks import MAX_GPUS, integer, number
 INTER_SERVER_GBPS = 100.0
 INTRA_SERVER_GBPS = 200.0
 REDUCE_GBPS = 400.0
-OVERSUBSCRIPTION = 4  # of a rack's uplink, unless its speed is given
+OVERSUBSCRIPTION = 4  # of a switch's uplink, unless its speed is given
 CONTENTION = Contention(degradation=0.2745, server_latency_ms=0.2)  # Wang et al. on Ethernet
 
 

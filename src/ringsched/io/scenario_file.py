@@ -14,8 +14,10 @@ from ringsched.io.decode import array, build, check_keys, parse, table
 from ringsched.io.jobs import jobs_from_csv, jobs_from_tables, lines_of_jobs
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
 from ringsched.model.checks import MAX_GPUS, integer, text, unique
+from ringsched.model.cluster import RACKS, SWITCHES, SwitchWords, check_defined
 
 _SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps")
+_SWITCH_WORDS = (SWITCHES, RACKS)  # a file may use both; their names are one namespace
 
 
 def load_scenario(path: str | os.PathLike[str]) -> Scenario:
@@ -96,37 +98,41 @@ def _jobs(content: Mapping[str, Any], folder: Path) -> tuple[Job, ...]:
 
 
 def _cluster(given: dict[str, Any]) -> Cluster:
-    above = _one_of(given, "switches", "racks", "cluster")
-    check_keys(given, (*_SPEEDS, "servers", "switches", "racks"), (*_SPEEDS, "servers"), "cluster")
-    switches = _switches(table(given.get(above, {}), f"cluster.{above}"), above)
+    tables = tuple(words.table for words in _SWITCH_WORDS)
+    check_keys(given, (*_SPEEDS, "servers", *tables), (*_SPEEDS, "servers"), "cluster")
     speeds = {key: given[key] for key in _SPEEDS}
-    servers = _servers(array(given["servers"], "cluster.servers"))
+    switches = _switches(given)
+    places = {switch.name: place for place, switch in switches.items()}
+    servers, words_of = _servers(array(given["servers"], "cluster.servers"))
+    # The model speaks of switches only; a file that says rack is told about racks.
+    for server in servers:
+        words, place = words_of[server.name], f"server {server.name!r}"
+        check_defined(server.switch, places, field=words.one, place=place, words=words)
     try:
-        return Cluster(**speeds, servers=servers, switches=switches)
+        return Cluster(**speeds, servers=servers, switches=tuple(switches.values()))
     except InputError as error:
-        raise error if error.place else error.located(place="cluster") from None
+        in_file = {f"switch {name!r}": place for name, place in places.items()}
+        raise error.located(place=in_file.get(error.place or "", error.place or "cluster")) from None
 
 
-def _one_of(given: Mapping[str, Any], name: str, alias: str, place: str) -> str:
-    """Return which of two names of one field is used; both at once are refused."""
-    if name in given and alias in given:
-        raise InputError(f"is another name of {name}; keep one of them", field=alias, place=place)
-    return alias if alias in given else name
+def _switches(given: Mapping[str, Any]) -> dict[str, Switch]:
+    """Return the switches of both tables, by their place in the file."""
+    switches: dict[str, Switch] = {}
+    for words in _SWITCH_WORDS:
+        for name, value in table(given.get(words.table, {}), f"cluster.{words.table}").items():
+            place = f"cluster.{words.table}.{name if name.isprintable() else repr(name)}"
+            switch = table(value, place)
+            check_keys(switch, [field.name for field in fields(Switch) if field.name != "name"], (), place)
+            switches[place] = build(Switch, {"name": name} | switch, place)
+    unique(((place, switch.name) for place, switch in switches.items()), "switch")
+    return switches
 
 
-def _switches(given: dict[str, Any], above: str) -> tuple[Switch, ...]:
-    switches = []
-    for name, value in given.items():
-        place = f"cluster.{above}.{name if name.isprintable() else repr(name)}"
-        switch = table(value, place)
-        check_keys(switch, ("uplink_gbps", "parent"), (), place)
-        switches.append(build(Switch, {"name": name} | switch, place))
-    return tuple(switches)
-
-
-def _servers(entries: list[Any]) -> tuple[Server, ...]:
+def _servers(entries: list[Any]) -> tuple[tuple[Server, ...], dict[str, SwitchWords]]:
+    """Return the servers, and by which word each names its switch."""
     servers: list[Server] = []
     named: list[tuple[str, str]] = []  # the place in the file and the name of each server
+    words_of: dict[str, SwitchWords] = {}
     for at, entry in enumerate(entries):
         place = f"cluster.servers[{at}]"
         try:
@@ -135,17 +141,22 @@ def _servers(entries: list[Any]) -> tuple[Server, ...]:
             raise error if error.place or error.field == place else error.located(place=place) from None
         if len(servers) > MAX_GPUS:
             raise InputError(f"hold more than {MAX_GPUS} servers", field="cluster.servers")
+        words = RACKS if RACKS.one in entry else SWITCHES
+        words_of |= {server.name: words for server in servers[len(named) :]}
         named += [(place, server.name) for server in servers[len(named) :]]
     unique(named, "server")
-    return tuple(servers)
+    return tuple(servers), words_of
 
 
 def _expanded(given: dict[str, Any], place: str, position: int) -> list[Server]:
     """Return the servers one entry stands for: `name` alone, or name-0, name-1, ... with a count."""
-    known = (*(field.name for field in fields(Server)), "rack", "count")
+    known = (*(field.name for field in fields(Server)), RACKS.one, "count")
     check_keys(given, known, ("gpus",), place)
-    above = _one_of(given, "switch", "rack", place)
-    stated = {"switch" if key == above else key: value for key, value in given.items() if key != "count"}
+    if RACKS.one in given and SWITCHES.one in given:
+        raise InputError(f"is another name of {SWITCHES.one}; keep one of them", field=RACKS.one, place=place)
+    stated = {key: value for key, value in given.items() if key not in ("count", RACKS.one)}
+    if RACKS.one in given:
+        stated[SWITCHES.one] = text(given[RACKS.one], RACKS.one)
     if "count" not in given:
         return [build(Server, {"name": f"s{position}"} | stated, place)]
     count = integer(given["count"], "count", minimum=1, maximum=MAX_GPUS)

@@ -12,6 +12,7 @@ from ringsched.io.files import check_writable, write_lines
 from ringsched.io.jobs_text import jobs_lines
 from ringsched.io.scenario_text import scenario_lines
 from ringsched.model import Scenario
+from ringsched.model.cluster import RACKS, SWITCHES
 
 
 def save_scenario(scenario: Scenario, path: str | os.PathLike[str]) -> None:
@@ -51,15 +52,16 @@ def _toml(fields: Mapping[str, Any], jobs_file: str) -> Iterator[str]:
         yield from _entries(fields[section])
     cluster = dict(fields["cluster"])
     servers = cluster.pop("servers")
-    above = {name: cluster.pop(name) for name in ("racks", "switches") if name in cluster}
+    switches = {words.table: cluster.pop(words.table, {}) for words in (SWITCHES, RACKS)}
     yield "\n[cluster]\n"
     yield from _entries(cluster)
     yield "servers = [\n"
     yield from (f"  {_inline(server)},\n" for server in servers)
     yield "]\n"
-    for name, rack in racks.items():
-        yield f"\n[cluster.switches.{_value(name)}]\n"
-        yield from _entries(rack)
+    for table, entries in switches.items():
+        for name, switch in entries.items():
+            yield f"\n[cluster.{table}.{_value(name)}]\n"
+            yield from _entries(switch)
 
 
 def _entries(fields: Mapping[str, Any]) -> Iterator[str]:

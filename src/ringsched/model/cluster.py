@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ringsched.errors import InputError, UnknownName
 from ringsched.model.checks import (
@@ -18,6 +19,17 @@ from ringsched.model.checks import (
     text,
     unique,
 )
+
+
+class SwitchWords(NamedTuple):
+    """What files and labels call a switch: the field of a server that names one, and the table of all."""
+
+    one: str
+    table: str
+
+
+SWITCHES = SwitchWords("switch", "switches")
+RACKS = SwitchWords("rack", "racks")  # the same in clusters with one level of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,43 +167,54 @@ class Cluster(Replaceable):
         return sum(server.capacity for server in self.servers)
 
     @property
-    def is_flat(self) -> bool:
-        """Whether no switch hangs on another one, as in a cluster of racks."""
-        return all(switch.parent is None for switch in self.switches)
+    def switch_words(self) -> SwitchWords:
+        """What files and labels call the switches of this cluster.
+
+        One level of them is called racks, as before there could be more, so that checksums stay.
+        """
+        return RACKS if all(switch.parent is None for switch in self.switches) else SWITCHES
 
     def expanded(self) -> dict[str, Any]:
-        """Return the fields as a scenario file writes them.
-
-        One level of switches is written as racks, as before there were more, so that checksums stay.
-        """
-        level, above = ("rack", "racks") if self.is_flat else ("switch", "switches")
+        """Return the fields as a scenario file writes them."""
+        words = self.switch_words
         servers = (server.expanded() for server in self.servers)
         fields: dict[str, Any] = {
             "inter_server_gbps": self.inter_server_gbps,
             "intra_server_gbps": self.intra_server_gbps,
             "reduce_gbps": self.reduce_gbps,
             "servers": [
-                {level if key == "switch" else key: value for key, value in server.items()}
+                {words.one if key == "switch" else key: value for key, value in server.items()}
                 for server in servers
             ],
         }
         if self.switches:
-            fields[above] = {switch.name: switch.expanded() for switch in self.switches}
+            fields[words.table] = {switch.name: switch.expanded() for switch in self.switches}
         return fields
+
+
+def check_defined(
+    above: str | None,
+    names: Mapping[str, object],
+    *,
+    field: str,
+    place: str,
+    words: SwitchWords = SWITCHES,
+) -> None:
+    """Refuse a node whose `field` names a switch that is not defined."""
+    if above is None or above in names:
+        return
+    if not names:
+        raise InputError(f"names {above!r}, but no {words.table} are defined", field=field, place=place)
+    raise UnknownName(words.one, above, names, field=field, place=place)
 
 
 def _checked_tree(switches: Sequence[Switch], servers: Sequence[Server]) -> tuple[Switch, ...]:
     """Return the switches level by level, or say why they and the servers are not a tree."""
     by_name = {switch.name: switch for switch in switches}
-    for kind, node, field, above in (
-        *(("server", server.name, "switch", server.switch) for server in servers),
-        *(("switch", switch.name, "parent", switch.parent) for switch in switches),
-    ):
-        if above is not None and above not in by_name:
-            place = f"{kind} {node!r}"
-            if not by_name:
-                raise InputError(f"names {above!r}, but no switches are defined", field=field, place=place)
-            raise UnknownName("switch", above, by_name, field=field, place=place)
+    for server in servers:
+        check_defined(server.switch, by_name, field="switch", place=f"server {server.name!r}")
+    for switch in switches:
+        check_defined(switch.parent, by_name, field="parent", place=f"switch {switch.name!r}")
     heights = _heights(switches, by_name)
     _check_uplinks(switches, servers)
     first_use: dict[str, int] = {}
@@ -208,21 +231,24 @@ def _checked_tree(switches: Sequence[Switch], servers: Sequence[Server]) -> tupl
     )
 
 
-def _heights(switches: Sequence[Switch], by_name: dict[str, Switch]) -> dict[str, int]:
-    """Return how many switches stand below each on the longest way down; refuse a cycle."""
+def _heights(switches: Sequence[Switch], by_name: Mapping[str, Switch]) -> dict[str, int]:
+    """Return the most switches below each on a way down to the servers; refuse a cycle."""
+    num_unseen = Counter(switch.parent for switch in switches if switch.parent is not None)
     heights = dict.fromkeys(by_name, 0)
-    for switch in switches:
-        height, above = 0, switch.parent
-        while above is not None and heights[above] <= height:
-            height += 1
-            if above == switch.name or height > len(by_name):
-                raise InputError(
-                    f"= {switch.parent!r} leads into a cycle; the network must be a tree",
-                    field="parent",
-                    place=f"switch {switch.name!r}",
-                )
-            heights[above] = height
-            above = by_name[above].parent
+    seen = [switch for switch in switches if not num_unseen[switch.name]]
+    for switch in seen:  # grows: a switch follows the last one below it
+        if switch.parent is not None:
+            heights[switch.parent] = max(heights[switch.parent], heights[switch.name] + 1)
+            num_unseen[switch.parent] -= 1
+            if not num_unseen[switch.parent]:
+                seen.append(by_name[switch.parent])
+    if len(seen) < len(switches):
+        on_cycle = next(switch for switch in switches if num_unseen[switch.name])
+        raise InputError(
+            f"= {on_cycle.parent!r} leads back to {on_cycle.name!r}; the network must be a tree",
+            field="parent",
+            place=f"switch {on_cycle.name!r}",
+        )
     return heights
 
 

@@ -17,7 +17,7 @@ from ringsched.reporting.times import Times
 def links_data(
     ledger: Ledger, stretches: Sequence[Stretches], rows: Rows, times: Times
 ) -> list[dict[str, Any]]:
-    """Return the links that are crossed at all, in the order of servers, then racks.
+    """Return the links that are crossed at all, in the order of servers, then switches.
 
     `row` and `rows` say which GPUs are below a link. `steps` is flat: an instant, the jobs and the percentage
     of the bandwidth in use from there on, the next instant, ...

@@ -1,16 +1,16 @@
-"""The rows of the Gantt chart: a GPU each, servers of one rack together."""
+"""The rows of the Gantt chart: a GPU each, servers below one switch together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from ringsched.model import Cluster, Placement
+from ringsched.model import Cluster, Placement, Server
 
 
 class Rows:
-    """Which row each GPU has: racks in their order, then the servers that stand in none.
+    """Which row each GPU has: below every switch its switches in their order, then its servers.
 
     Examples
     --------
@@ -22,10 +22,17 @@ class Rows:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        rack_at = {rack.name: at for at, rack in enumerate(cluster.switches)}
+        parent_of = {switch.name: switch.parent for switch in cluster.switches}
+        rank = {switch.name: at for at, switch in enumerate(cluster.switches)}
+
+        def way_up(server: Server) -> Iterator[str]:
+            switch = server.switch
+            while switch is not None:
+                yield switch
+                switch = parent_of[switch]
+
         self.servers = sorted(
-            cluster.servers,
-            key=lambda server: len(rack_at) if server.switch is None else rack_at[server.switch],
+            cluster.servers, key=lambda server: (*[rank[name] for name in way_up(server)][::-1], len(rank))
         )
         self.first: dict[str, int] = {}
         self.num_rows = 0
@@ -33,15 +40,14 @@ class Rows:
             self.first[server.name] = self.num_rows
             self.num_rows += server.gpus
         self._gpus = {server.name: server.gpus for server in self.servers}
-        self.racks = [
-            {
-                "name": name,
-                "row": self.first[(members := list(group))[0].name],
-                "rows": sum(server.gpus for server in members),
-            }
-            for name, group in groupby(self.servers, key=lambda server: server.switch)
-            if name is not None
-        ]
+        self._switches: dict[str, dict[str, Any]] = {}
+        for server in self.servers:
+            for level, name in enumerate(way_up(server)):
+                label = f"{cluster.switch_words.one} {name}"
+                span = {"name": name, "label": label, "row": self.first[server.name], "rows": 0, "level": 0}
+                seen = self._switches.setdefault(name, span)
+                seen["rows"] += server.gpus
+                seen["level"] = max(seen["level"], level)
 
     def runs(self, placement: Placement) -> list[tuple[int, int]]:
         """Return the rows of a placement as (first row, how many); GPUs that do not exist have none."""
@@ -53,14 +59,13 @@ class Rows:
         return sorted(runs)
 
     def below(self, kind: str, name: str) -> dict[str, Any]:
-        """Return the rows at or below a link: its server's, or all of its rack."""
+        """Return the rows at or below a link: its server's, or all below its switch."""
         if kind == "server":
             return {"row": self.first[name], "rows": self._gpus[name]}
-        rack = next(rack for rack in self.racks if rack["name"] == name)
-        return {"row": rack["row"], "rows": rack["rows"]}
+        return {"row": self._switches[name]["row"], "rows": self._switches[name]["rows"]}
 
     def data(self) -> dict[str, Any]:
-        """Return servers and racks for the page; rows count from 0."""
+        """Return servers and switches for the page; rows count from 0, and levels from the servers up."""
         return {
             "rows": self.num_rows,
             "servers": [
@@ -68,7 +73,7 @@ class Rows:
                 | ({"off": list(server.unavailable)} if server.unavailable else {})
                 for server in self.servers
             ],
-            "racks": self.racks,
+            "switches": list(self._switches.values()),
         }
 
 

@@ -11,9 +11,9 @@ from ringsched.slurm.nodes import Node
 class Gpus:
     """The GPUs of a partition, given out job by job."""
 
-    def __init__(self, nodes: Sequence[Node], racks: Mapping[str, str]) -> None:
+    def __init__(self, nodes: Sequence[Node], switch_of: Mapping[str, str]) -> None:
         self._nodes = {node.name: node for node in nodes}
-        self._racks = racks
+        self._switch_of = switch_of
         self._free = {node.name: list(range(node.gpus)) for node in nodes}
         self._closed: dict[str, list[int]] = {node.name: [] for node in nodes}
         self._held: dict[int, dict[str, tuple[int, ...]]] = {}
@@ -88,7 +88,7 @@ class Gpus:
             Server(
                 name=name,
                 gpus=node.gpus,
-                switch=self._racks.get(name),
+                switch=self._switch_of.get(name),
                 unavailable=tuple(sorted(self._closed[name])),
             )
             for name, node in self._nodes.items()

@@ -44,7 +44,7 @@ class LocalCluster:
         """What SLURM_CONF must say for commands to find the cluster."""
         return self.folder / "etc" / "slurm.conf"
 
-    def start(self, gpus: Sequence[int], racks: int = 0) -> None:
+    def start(self, gpus: Sequence[int], num_switches: int = 0) -> None:
         """Start a node for each number of GPUs, and wait until all of them are there."""
         if missing := missing_programs():
             names = ", ".join(missing)
@@ -59,15 +59,15 @@ class LocalCluster:
         except OSError as error:
             raise InputError(f"cannot be made: {error.strerror}", file=str(self.folder)) from None
         try:
-            self._start(gpus, racks)
+            self._start(gpus, num_switches)
         except BaseException:
             self._end()
             raise
 
-    def _start(self, gpus: Sequence[int], racks: int) -> None:
+    def _start(self, gpus: Sequence[int], num_switches: int) -> None:
         for name in ("etc", "run", "state", "log", "spool", "munge", "dev"):
             (self.folder / name).mkdir(mode=0o755)
-        write_config(self.folder, gpus, racks, free_ports(len(gpus) + 1))
+        write_config(self.folder, gpus, num_switches, free_ports(len(gpus) + 1))
         key = os.open(self.folder / "munge" / "munge.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(key, "wb") as file:  # noqa: PTH123
             file.write(os.urandom(1024))

@@ -44,7 +44,7 @@ MinJobAge=300
 """
 
 
-def write_config(folder: Path, gpus: Sequence[int], racks: int, ports: Sequence[int]) -> None:
+def write_config(folder: Path, gpus: Sequence[int], num_switches: int, ports: Sequence[int]) -> None:
     """Write slurm.conf and what belongs to it; the first port is slurmctld's, the others are the nodes'."""
     host = socket.gethostname().partition(".")[0]
     lines = [_CONFIG.format(host=host, port=ports[0], user=getpass.getuser(), folder=folder)]
@@ -57,9 +57,9 @@ def write_config(folder: Path, gpus: Sequence[int], racks: int, ports: Sequence[
         )
         resources.append(f"NodeName=n{at} Name=gpu File={folder}/dev/gpu[0-{count - 1}]\n")
     lines.append(f"PartitionName={PARTITION} Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n")
-    if racks:
+    if num_switches:
         lines.append("TopologyPlugin=topology/tree\n")
-        (folder / "etc" / "topology.conf").write_text(_switches(len(gpus), racks))
+        (folder / "etc" / "topology.conf").write_text(_switches(len(gpus), num_switches))
     (folder / "etc" / "slurm.conf").write_text("".join(lines))
     (folder / "etc" / "gres.conf").write_text("".join(resources))
     (folder / "etc" / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
@@ -67,12 +67,12 @@ def write_config(folder: Path, gpus: Sequence[int], racks: int, ports: Sequence[
         (folder / "dev" / f"gpu{index}").symlink_to("/dev/null")
 
 
-def _switches(num_nodes: int, num_racks: int) -> str:
-    racks: dict[int, list[str]] = {}
+def _switches(num_nodes: int, num_switches: int) -> str:
+    nodes_of: dict[int, list[str]] = {}
     for at in range(num_nodes):
-        racks.setdefault(at * num_racks // num_nodes, []).append(f"n{at + 1}")
-    leaves = [f"SwitchName=r{rack} Nodes={','.join(nodes)}\n" for rack, nodes in racks.items()]
-    return "".join([*leaves, f"SwitchName=core Switches={','.join(f'r{rack}' for rack in racks)}\n"])
+        nodes_of.setdefault(at * num_switches // num_nodes, []).append(f"n{at + 1}")
+    leaves = [f"SwitchName=r{switch} Nodes={','.join(nodes)}\n" for switch, nodes in nodes_of.items()]
+    return "".join([*leaves, f"SwitchName=core Switches={','.join(f'r{switch}' for switch in nodes_of)}\n"])
 
 
 def free_ports(count: int) -> list[int]:

@@ -18,31 +18,33 @@ from ringsched.generate.like_servers import (
 from ringsched.io.decode import build, check_keys, parse, table
 from ringsched.model import Cluster, Contention, Server, Switch, Time
 from ringsched.model.checks import number
+from ringsched.model.cluster import RACKS, SWITCHES
 
 VARIABLE = "RINGSCHED_NETWORK"
 USUAL_FILE = Path("/etc/ringsched/network.toml")
-_SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps", "rack_uplink_gbps")
+_SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps")
+_SWITCH_UPLINK = tuple(f"{words.one}_uplink_gbps" for words in (SWITCHES, RACKS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
     """Speeds, contention and time of a cluster whose servers Slurm knows.
 
-    `rack_uplink_gbps` is that of every rack without one of its own in `racks`; without it a quarter of what
-    the rack's servers can send. `servers` holds uplinks that differ from `inter_server_gbps`.
+    `switch_uplink_gbps` is that of every switch without one of its own in `switches`; without it a quarter of
+    what the nodes right below can send. `servers` holds uplinks that differ from `inter_server_gbps`.
     """
 
     inter_server_gbps: float = INTER_SERVER_GBPS
     intra_server_gbps: float = INTRA_SERVER_GBPS
     reduce_gbps: float = REDUCE_GBPS
-    rack_uplink_gbps: float | None = None
-    racks: Mapping[str, float] = field(default_factory=dict)
+    switch_uplink_gbps: float | None = None
+    switches: Mapping[str, float] = field(default_factory=dict)
     servers: Mapping[str, float] = field(default_factory=dict)
     contention: Contention = CONTENTION
     time: Time = field(default_factory=lambda: Time(model="continuous"))
 
-    def cluster(self, servers: Sequence[Server]) -> Cluster:
-        """Return the cluster of these servers."""
+    def cluster(self, servers: Sequence[Server], parent_of: Mapping[str, str]) -> Cluster:
+        """Return the cluster of these servers; `parent_of` holds the switch above each switch, if any."""
         return Cluster(
             servers=tuple(
                 server.replace(uplink_gbps=self.servers[server.name])
@@ -50,27 +52,40 @@ class Network:
                 else server
                 for server in servers
             ),
-            switches=tuple(
-                Switch(name=rack, uplink_gbps=self._rack_uplink_gbps(rack, servers))
-                for rack in dict.fromkeys(server.switch for server in servers)
-                if rack is not None
-            ),
+            switches=self._switches(servers, parent_of),
             inter_server_gbps=self.inter_server_gbps,
             intra_server_gbps=self.intra_server_gbps,
             reduce_gbps=self.reduce_gbps,
         )
 
-    def _rack_uplink_gbps(self, rack: str, servers: Sequence[Server]) -> float:
-        if rack in self.racks:
-            return self.racks[rack]
-        if self.rack_uplink_gbps is not None:
-            return self.rack_uplink_gbps
-        uplinks = [
-            self.servers.get(server.name, self.inter_server_gbps)
-            for server in servers
-            if server.switch == rack
-        ]
-        return max(*uplinks, sum(uplinks) / OVERSUBSCRIPTION)
+    def _switches(self, servers: Sequence[Server], parent_of: Mapping[str, str]) -> tuple[Switch, ...]:
+        """Return the switches above the servers."""
+        below: dict[str, list[str]] = {}  # the switches right below each switch
+        sent_gbps: dict[str, list[float]] = {}  # the uplinks of the servers right below it
+        for server in servers:
+            switch = server.switch
+            if switch is not None:
+                uplink_gbps = self.servers.get(server.name, self.inter_server_gbps)
+                sent_gbps.setdefault(switch, []).append(uplink_gbps)
+            while switch is not None and switch not in below:
+                below[switch] = []
+                switch = parent_of.get(switch)
+        for switch in below:
+            if switch in parent_of:
+                below[parent_of[switch]].append(switch)
+
+        def uplink_of(switch: str) -> float:
+            if switch in self.switches:
+                return self.switches[switch]
+            if self.switch_uplink_gbps is not None:
+                return self.switch_uplink_gbps
+            uplinks = [*sent_gbps.get(switch, ()), *(uplink_of(lower) for lower in below[switch])]
+            return max(*uplinks, sum(uplinks) / OVERSUBSCRIPTION)
+
+        return tuple(
+            Switch(name=switch, uplink_gbps=uplink_of(switch), parent=parent_of.get(switch))
+            for switch in below
+        )
 
 
 def usual_network() -> Network:
@@ -86,14 +101,16 @@ def load_network(path: Path) -> Network:
         content = parse(path)
         check_keys(content, ("cluster", "contention", "time"), (), None)
         cluster = table(content.get("cluster", {}), "cluster")
-        check_keys(cluster, (*_SPEEDS, "racks", "servers"), (), "cluster")
+        tables = (SWITCHES.table, RACKS.table)
+        check_keys(cluster, (*_SPEEDS, *_SWITCH_UPLINK, *tables, "servers"), (), "cluster")
         given = {key: number(cluster[key], key, above=0) for key in _SPEEDS if key in cluster}
         contention, time = (table(content.get(name, {}), name) for name in ("contention", "time"))
         check_keys(contention, [entry.name for entry in fields(Contention)], (), "contention")
         check_keys(time, [entry.name for entry in fields(Time)], (), "time")
         return Network(
             **given,
-            racks=_uplinks(cluster, "racks"),
+            switch_uplink_gbps=_switch_uplink_gbps(cluster),
+            switches=_uplinks(cluster, *tables),
             servers=_uplinks(cluster, "servers"),
             contention=build(Contention, contention, "contention") if contention else CONTENTION,
             time=build(Time, {"model": "continuous"} | time, "time"),
@@ -102,10 +119,20 @@ def load_network(path: Path) -> Network:
         raise error.located(file=str(path)) from None
 
 
-def _uplinks(cluster: Mapping[str, object], key: str) -> dict[str, float]:
-    uplinks = {}
-    for name, value in table(cluster.get(key, {}), f"cluster.{key}").items():
-        place = f"cluster.{key}.{name}"
-        check_keys(table(value, place), ("uplink_gbps",), ("uplink_gbps",), place)
-        uplinks[name] = number(table(value, place)["uplink_gbps"], "uplink_gbps", above=0)
+def _switch_uplink_gbps(cluster: Mapping[str, object]) -> float | None:
+    given = [key for key in _SWITCH_UPLINK if key in cluster]
+    if len(given) > 1:
+        raise InputError(f"is another name of {given[0]}; keep one of them", field=given[1], place="cluster")
+    return number(cluster[given[0]], given[0], above=0) if given else None
+
+
+def _uplinks(cluster: Mapping[str, object], *tables: str) -> dict[str, float]:
+    uplinks: dict[str, float] = {}
+    for key in tables:
+        for name, value in table(cluster.get(key, {}), f"cluster.{key}").items():
+            place = f"cluster.{key}.{name}"
+            check_keys(table(value, place), ("uplink_gbps",), ("uplink_gbps",), place)
+            if name in uplinks:
+                raise InputError(f"duplicates the switch name {name!r}", field="name", place=place)
+            uplinks[name] = number(table(value, place)["uplink_gbps"], "uplink_gbps", above=0)
     return uplinks

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ringsched.slurm.commands import Commands
 from ringsched.slurm.jobs import SlurmJob, read_jobs
 from ringsched.slurm.nodes import Node, read_nodes
-from ringsched.slurm.topology import read_racks
+from ringsched.slurm.topology import Topology, read_topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,13 +17,13 @@ class Reading:
     now_s: float
     partition: str
     nodes: tuple[Node, ...]
-    racks: Mapping[str, str]
+    topology: Topology
     jobs: tuple[SlurmJob, ...]
 
 
 def read_slurm(commands: Commands, partition: str, now_s: float) -> Reading:
     """Ask Slurm for nodes, switches and jobs."""
     nodes = read_nodes(commands, partition)
-    racks = read_racks(commands, [node.name for node in nodes])
+    topology = read_topology(commands, [node.name for node in nodes])
     jobs = read_jobs(commands)
-    return Reading(now_s=now_s, partition=partition, nodes=nodes, racks=racks, jobs=jobs)
+    return Reading(now_s=now_s, partition=partition, nodes=nodes, topology=topology, jobs=jobs)

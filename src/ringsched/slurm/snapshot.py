@@ -60,7 +60,7 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
         How long a released job may wait for Slurm to start it.
     """
     sorted_jobs = sort_jobs(reading.jobs, reading.partition, reading.now_s)
-    gpus = Gpus(reading.nodes, reading.racks)
+    gpus = Gpus(reading.nodes, reading.topology.switch_of)
     running = [job for job in sorted_jobs.running if gpus.hold(job.slurm.id, job.slurm.placement)]
     others = [job for job in sorted_jobs.others if gpus.hold(job.id, job.placement)]
     for job in running:  # of a job in components some may not have started yet, a moment after the others
@@ -81,7 +81,7 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
         else:
             gpus.claim(job.slurm.id, job.note.servers)
             released.append(job)
-    cluster = network.cluster(gpus.servers())
+    cluster = network.cluster(gpus.servers(), reading.topology.parent_of)
     progress = done_iterations(
         [*stints(running, gpus), *stints_over(sorted_jobs.finished, gpus)],
         cluster,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ringsched.model import Job, PlannedJob, Scenario, Server
+from ringsched.model import Cluster, Job, PlannedJob, Scenario, Server
 from ringsched.verify.clock import Clock
 from ringsched.verify.verdict import Violation, shown
 
@@ -98,8 +98,21 @@ def check_running(planned: PlannedJob, job: Job, clock: Clock) -> Iterator[Viola
         yield _violation("running-place", job.name, problem)
 
 
-def check_ring(planned: PlannedJob, servers: Mapping[str, Server]) -> Iterator[Violation]:
-    """Check that the ring has every GPU of the job once, and enters each server and rack once."""
+def labels_above(cluster: Cluster) -> dict[str, tuple[str, ...]]:
+    """Return how messages name each server and all switches above it."""
+    parent, word = {switch.name: switch.parent for switch in cluster.switches}, cluster.switch_words.one
+    labels: dict[str, tuple[str, ...]] = {}
+    for server in cluster.servers:
+        path, switch = [f"server {server.name!r}"], server.switch
+        while switch is not None:
+            path.append(f"{word} {switch!r}")
+            switch = parent[switch]
+        labels[server.name] = tuple(path)
+    return labels
+
+
+def check_ring(planned: PlannedJob, labels: Mapping[str, Sequence[str]]) -> Iterator[Violation]:
+    """Check that the ring has every GPU of the job once, and enters each server and switch once."""
     listed = Counter(planned.ring)
     held = held_gpus(planned)
     missing, foreign = held - listed.keys(), listed.keys() - held
@@ -107,18 +120,16 @@ def check_ring(planned: PlannedJob, servers: Mapping[str, Server]) -> Iterator[V
     for gpus, problem in ((missing, "lacks"), (foreign, "names the foreign"), (repeated, "repeats")):
         if gpus:
             yield _violation("ring-gpus", planned.name, f"has a ring that {problem} {_listed(gpus)}")
-    names = [server for server, _ in planned.ring]
-    racks = [servers[name].switch if name in servers else None for name in names]
-    for what, keys in (("server", names), ("rack", racks)):
-        for key, times in _entered(keys).items():
-            if times > 1:
-                problem = f"has a ring that enters {what} {key!r} {times} times, expected once"
-                yield _violation("ring-order", planned.name, problem)
-
-
-def _entered(keys: Sequence[str | None]) -> Counter[str]:
-    """How often a ring comes into each server or rack; the ring is closed, so the last precedes the first."""
-    return Counter(key for at, key in enumerate(keys) if key is not None and key != keys[at - 1])
+    # A server that is not in the cluster is below no switch.
+    paths = [labels.get(server, (f"server {server!r}",)) for server, _ in planned.ring]
+    entered: Counter[str] = Counter()
+    for at, path in enumerate(paths):
+        before = paths[at - 1]  # the ring is closed, so the last one precedes the first
+        entered.update(node for node in path if node not in before)
+    for node, times in entered.items():
+        if times > 1:
+            problem = f"has a ring that enters {node} {times} times, expected once"
+            yield _violation("ring-order", planned.name, problem)
 
 
 def _listed(gpus: Iterable[Gpu]) -> str:

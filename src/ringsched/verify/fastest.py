@@ -106,16 +106,17 @@ class Facts:
         return pools
 
     def _servers_together(self) -> Iterator[Pool]:
-        """Yield the servers of each rack by themselves, and all of them behind their racks' uplinks."""
-        everywhere: Pool = []
-        racks: dict[str, Pool] = {}
-        for server, link in zip(self.network.servers, self.network.uplinks_gbps, strict=False):
+        """Yield the servers below the core, and below each switch.
+
+        A ring whose servers have a switch in common, and no lower one, crosses every uplink on their ways up
+        to that switch, and none beyond it. So a server is as good as the slowest link on its way there.
+        """
+        pools: dict[int | None, Pool] = {None: []}
+        for at, server in enumerate(self.network.servers):
             if not server.capacity:
                 continue
-            if server.switch is None:
-                everywhere.append((link, server.capacity))
-            else:
-                above = self.network.uplinks_gbps[self.network.rack_node[server.switch]]
-                everywhere.append((min(link, above), server.capacity))
-                racks.setdefault(server.switch, []).append((link, server.capacity))
-        yield from (everywhere, *racks.values())
+            slowest = math.inf
+            for node in self.network.way_up(at):
+                slowest = min(slowest, self.network.uplinks_gbps[node])
+                pools.setdefault(self.network.parents[node], []).append((slowest, server.capacity))
+        yield from pools.values()

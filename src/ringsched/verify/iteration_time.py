@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +23,7 @@ class Shape:
 
 
 class Network:
-    """The tree of servers and racks as numbered nodes: servers first, then racks."""
+    """The tree as numbered nodes: servers first, then switches."""
 
     def __init__(self, scenario: Scenario) -> None:
         cluster = scenario.cluster
@@ -32,27 +32,37 @@ class Network:
         self.reduce_gbps = cluster.reduce_gbps
         self.latency_s = scenario.contention.server_latency_ms * 1e-3
         self.number = {server.name: at for at, server in enumerate(cluster.servers)}
-        self.rack_node = {rack.name: len(cluster.servers) + at for at, rack in enumerate(cluster.switches)}
+        switch_number = {switch.name: len(self.servers) + at for at, switch in enumerate(cluster.switches)}
+        above = [server.switch for server in cluster.servers] + [switch.parent for switch in cluster.switches]
+        self.parents = [None if name is None else switch_number[name] for name in above]
         self.uplinks_gbps = [
             cluster.inter_server_gbps if server.uplink_gbps is None else server.uplink_gbps
             for server in cluster.servers
-        ] + [rack.uplink_gbps for rack in cluster.switches]
+        ] + [
+            # Only a switch above everything may lack an uplink, which then no ring can cross.
+            math.inf if switch.uplink_gbps is None else switch.uplink_gbps
+            for switch in cluster.switches
+        ]
         # f_v at n_v = 0, 1, ...; no link is crossed by more jobs than there are.
         self.factors = [slowdown(scenario.contention, max(1, n)) for n in range(len(scenario.jobs) + 2)]
         self.is_fair = scenario.contention.model in ("max-min", "phases")
         self.is_phased = scenario.contention.model == "phases"
         self.num_spreadable = sum(job.gpus >= 2 for job in scenario.jobs)
 
+    def way_up(self, node: int) -> Iterator[int]:
+        """Yield the node, its parent, and so on up to the last one below the core."""
+        here: int | None = node
+        while here is not None:
+            yield here
+            here = self.parents[here]
+
     def shape(self, gpus_on: Mapping[str, int]) -> Shape:
         """Return the shape of a job with so many GPUs on each server, all of them known."""
         total = sum(gpus_on.values())
         below: dict[int, int] = {}  # y_j(v)
         for name, count in gpus_on.items():
-            server = self.number[name]
-            below[server] = count
-            rack = self.servers[server].switch
-            if rack is not None:
-                below[self.rack_node[rack]] = below.get(self.rack_node[rack], 0) + count
+            for node in self.way_up(self.number[name]):
+                below[node] = below.get(node, 0) + count
         return Shape(
             # The indicator of eq. (6): some of the ring's GPUs below the node, and some not.
             crossed=tuple(node for node, count in below.items() if 0 < count < total),
@@ -125,10 +135,10 @@ class Network:
 
     @cached_property
     def _slowest_contended_gbps(self) -> float:
-        capacities = [server.capacity for server in self.servers] + [0] * len(self.rack_node)
-        for server in self.servers:
-            if server.switch is not None:
-                capacities[self.rack_node[server.switch]] += server.capacity
+        capacities = [0] * len(self.uplinks_gbps)
+        for at, server in enumerate(self.servers):
+            for node in self.way_up(at):
+                capacities[node] += server.capacity
         return min(
             uplink / self.factors[max(1, min(capacity, self.num_spreadable))]
             for uplink, capacity in zip(self.uplinks_gbps, capacities, strict=True)

@@ -16,6 +16,7 @@ from ringsched.verify.checks import (
     check_running,
     check_start,
     held_gpus,
+    labels_above,
 )
 from ringsched.verify.clock import Clock, clock_of
 from ringsched.verify.iteration_time import Network
@@ -106,6 +107,7 @@ def _violations(scenario: Scenario, plan: Plan, network: Network, clock: Clock) 
 
 def _check_each(scenario: Scenario, plan: Plan, clock: Clock) -> Iterator[Violation]:
     servers = {server.name: server for server in scenario.cluster.servers}
+    labels = labels_above(scenario.cluster)
     jobs = {job.name: job for job in scenario.jobs}
     for planned in plan.jobs:
         job = jobs.get(planned.name)
@@ -115,7 +117,7 @@ def _check_each(scenario: Scenario, plan: Plan, clock: Clock) -> Iterator[Violat
         yield from check_start(planned, 0.0 if job is None else job.submit_s, clock)
         if job is not None:
             yield from check_running(planned, job, clock)
-        yield from check_ring(planned, servers)
+        yield from check_ring(planned, labels)
 
 
 def _recomputed_finishes(

@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from ringsched.io import plan_file
 from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Server, Switch, Time
+from ringsched.model.cluster import RACKS, SWITCHES
 from ringsched.model.contention import model_names
 
 Schema = dict[str, Any]
@@ -52,8 +53,8 @@ def class_schema(kind: type, **changed: Schema | None) -> Schema:
 
     Examples
     --------
-    >>> class_schema(Switch)["properties"]
-    {'name': {'type': 'string', 'minLength': 1}, 'uplink_gbps': {'type': 'number', 'exclusiveMinimum': 0}}
+    >>> class_schema(Switch, name=None)["properties"]
+    {'uplink_gbps': {'type': 'number', 'exclusiveMinimum': 0}, 'parent': {'type': 'string'}}
     """
     hints = get_type_hints(kind)
     properties = {
@@ -91,8 +92,10 @@ JOB["required"] = ["name", "gpus", "iterations"]  # the model may give the rest
 
 NEW_JOB = JOB | {"required": ["gpus", "iterations"]}
 
-SERVER = class_schema(Server, count={"type": "integer", "minimum": 1})
+SERVER = class_schema(Server, count={"type": "integer", "minimum": 1}, **{RACKS.one: {"type": "string"}})
 SERVER["required"] = ["gpus"]
+
+SWITCH_TABLE: Schema = {"type": "object", "additionalProperties": class_schema(Switch, name=None)}
 
 SCENARIO = object_schema(
     {
@@ -101,7 +104,7 @@ SCENARIO = object_schema(
         "cluster": class_schema(
             Cluster,
             servers={"type": "array", "items": SERVER, "minItems": 1},
-            racks={"type": "object", "additionalProperties": class_schema(Switch, name=None)},
+            **{words.table: SWITCH_TABLE for words in (SWITCHES, RACKS)},
         ),
         "contention": CONTENTION,
         "jobs": {"type": "array", "items": JOB},

@@ -48,12 +48,12 @@ class JobAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkAccount:
-    """What happens on one uplink, that of a server or of a rack.
+    """What happens on one uplink, that of a server or of a switch.
 
     Parameters
     ----------
     label
-        The server's name, or `rack` and the rack's.
+        The server's name, or what a switch is called (`rack`, `switch`) and its name.
     contention_s
         What jobs lose because of it, all together.
     contended_s
@@ -65,7 +65,7 @@ class LinkAccount:
     """
 
     label: str
-    kind: str  # server or rack
+    kind: str  # server, or what a switch is called
     name: str
     uplink_gbps: float
     contention_s: float

@@ -106,9 +106,14 @@ def _job_account(
 
 
 def _links(scenario: Scenario) -> list[tuple[str, str, str]]:
-    """Return label, kind and name of every node's uplink, in the order of the nodes."""
-    servers = [(server.name, "server", server.name) for server in scenario.cluster.servers]
-    return servers + [(f"rack {rack.name}", "rack", rack.name) for rack in scenario.cluster.switches]
+    """Return label, kind and name of every uplink, in the order of the nodes.
+
+    Only a switch above all others can lack one, and it is the last node.
+    """
+    cluster, word = scenario.cluster, scenario.cluster.switch_words.one
+    servers = [(server.name, "server", server.name) for server in cluster.servers]
+    switches = [switch.name for switch in cluster.switches if switch.uplink_gbps is not None]
+    return servers + [(f"{word} {name}", word, name) for name in switches]
 
 
 def _waited_for(problem: Problem, run: Run) -> list[list[int]]:

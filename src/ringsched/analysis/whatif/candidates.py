@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from ringsched.analysis.whatif.occupancy import Idle
-from ringsched.contention.network import NO_RACK, Network
+from ringsched.contention.network import Network
 from ringsched.engine.problem import Problem
 
 Gpus = tuple[int, ...]
@@ -54,14 +55,18 @@ class Candidates:
             yield tuple(min(fits, key=len)[: self._gpus])
 
     def _spread(self, free: Sequence[Sequence[int]], idle: Idle) -> Iterator[Gpus]:
-        """Yield places over the fewest servers, over the quietest links, and within each rack."""
+        """Yield places over the fewest servers, over the quietest links, and below each switch."""
         on_link, servers = idle.jobs_on_link, [at for at, held in enumerate(free) if held]
         yield from self._taken(free, sorted(servers, key=lambda at: (-len(free[at]), at)))
         yield from self._taken(free, sorted(servers, key=lambda at: (on_link[at], -len(free[at]), at)))
-        racks = {rack for rack in self._network.rack_of if rack != NO_RACK}
-        for rack in sorted(racks):
-            inside = [at for at in servers if self._network.rack_of[at] == rack]
-            yield from self._taken(free, sorted(inside, key=lambda at: (on_link[at], -len(free[at]), at)))
+        below: dict[int, list[tuple[int, int, int]]] = {}
+        for at in servers:
+            busiest = 0  # the most jobs on a link between the server and the switch
+            for link, switch in pairwise(self._network.path(at)):
+                busiest = max(busiest, on_link[link])
+                below.setdefault(switch, []).append((busiest, -len(free[at]), at))
+        for switch in sorted(below):
+            yield from self._taken(free, [at for *_, at in sorted(below[switch])])
 
     def _taken(self, free: Sequence[Sequence[int]], servers: Sequence[int]) -> Iterator[Gpus]:
         """Yield all idle GPUs of one server after another until there are enough, if there ever are."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ringsched.errors import InputError, UnknownName
-from ringsched.model import Cluster, Scenario, Server
+from ringsched.model import Cluster, Scenario, Server, Switch
 from ringsched.model.checks import MAX_GPUS, integer, number
 
 # What can be asked for by name; a table of factors is no single number.
 CONTENTION_KEYS = ("model", "share", "degradation", "server_latency_ms", "lanes")
+
+_Node = TypeVar("_Node", Server, Switch)
 
 
 class Change(Protocol):
@@ -27,7 +29,9 @@ class Change(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddServers:
-    """More servers, in no rack, behind links as the cluster has them; by default of its most usual size.
+    """More servers, below no switch, behind links as the cluster has them; by default of its most usual size.
+
+    If one switch without an uplink is above the whole cluster, they hang on that one.
 
     Examples
     --------
@@ -54,10 +58,12 @@ class AddServers:
     def apply(self, scenario: Scenario) -> Scenario:
         """Return the scenario with the servers at its end."""
         servers, names = list(scenario.cluster.servers), {server.name for server in scenario.cluster.servers}
+        switches = scenario.cluster.switches
+        top = next((switch.name for switch in switches if switch.uplink_gbps is None), None)
         number = 0
         while len(servers) < len(names) + self.count:
             if f"new-{number}" not in names:
-                servers.append(Server(name=f"new-{number}", gpus=self._gpus(scenario)))
+                servers.append(Server(name=f"new-{number}", gpus=self._gpus(scenario), switch=top))
             number += 1
         return _with_cluster(scenario, servers=tuple(servers))
 
@@ -90,7 +96,7 @@ class RemoveServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSpeed:
-    """Another `inter_server_gbps`; servers and racks that state an uplink of their own keep it."""
+    """Another `inter_server_gbps`; servers and switches that state an uplink of their own keep it."""
 
     inter_server_gbps: float
 
@@ -109,7 +115,7 @@ class LinkSpeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFactor:
-    """All links between servers and racks so many times as fast."""
+    """All links between servers and switches so many times as fast."""
 
     factor: float
 
@@ -123,15 +129,13 @@ class LinkFactor:
     def apply(self, scenario: Scenario) -> Scenario:
         """Return the scenario with all uplinks multiplied."""
         cluster = scenario.cluster
-        servers = tuple(
-            server
-            if server.uplink_gbps is None
-            else server.replace(uplink_gbps=server.uplink_gbps * self.factor)
-            for server in cluster.servers
-        )
-        racks = tuple(rack.replace(uplink_gbps=rack.uplink_gbps * self.factor) for rack in cluster.switches)
+        servers = tuple(self._faster(server) for server in cluster.servers)
+        switches = tuple(self._faster(switch) for switch in cluster.switches)
         speed = cluster.inter_server_gbps * self.factor
-        return _with_cluster(scenario, servers=servers, switches=racks, inter_server_gbps=speed)
+        return _with_cluster(scenario, servers=servers, switches=switches, inter_server_gbps=speed)
+
+    def _faster(self, node: _Node) -> _Node:
+        return node if node.uplink_gbps is None else node.replace(uplink_gbps=node.uplink_gbps * self.factor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,31 +1,35 @@
-// The rows of the Gantt chart: a GPU each, servers apart from each other, racks further apart.
+// The rows of the Gantt chart: a GPU each, servers apart from each other, switches further apart.
 
 import { svg } from "./dom.js";
 import { fitted, textWidth } from "./text.js";
 
 const MOST_HEIGHT = 4000;
-const RACK_WIDTH = 24;
+const SWITCH_WIDTH = 24; // of the column of one level
 
 /** Return where time begins in pictures of a cluster, so that they stand one above the other. */
 export function leftEdge(cluster, width) {
-  const names = [...cluster.servers.map((server) => server.name), ...cluster.racks.map((rack) => `rack ${rack.name}`)];
+  const names = [...cluster.servers.map((server) => server.name), ...cluster.switches.map((each) => each.label)];
   // Of thousands of names the longest by letters is the widest, or nearly.
   const longest = names.reduce((one, other) => (other.length > one.length ? other : one), "").slice(0, 60);
   const needed = Math.ceil(textWidth(longest, 11)) + 12;
-  return (cluster.racks.length ? RACK_WIDTH : 0) + Math.max(24, Math.min(needed, 120, Math.floor(width * 0.22)));
+  return switchesWidth(cluster) + Math.max(24, Math.min(needed, 120, Math.floor(width * 0.22)));
+}
+
+/** Return how wide the columns with the names of switches are. */
+function switchesWidth(cluster) {
+  return SWITCH_WIDTH * Math.max(0, ...cluster.switches.map((each) => each.level + 1));
 }
 
 /** Return where every row begins, how high it is, and where all of them end. */
 export function placeRows(cluster, top) {
   const height = Math.max(Math.min(MOST_HEIGHT / cluster.rows, 1), Math.min(15, 600 / cluster.rows));
   const serverGap = height >= 6 ? 5 : height >= 2 ? 2 : height / 2;
-  const rackBegins = new Set(cluster.racks.map((rack) => rack.row));
-  const rackEnds = new Set(cluster.racks.map((rack) => rack.row + rack.rows));
+  const edges = new Set(cluster.switches.flatMap((each) => [each.row, each.row + each.rows]));
   const begins = new Float64Array(cluster.rows);
   let y = top;
   for (const server of cluster.servers) {
     if (server.row > 0) y += serverGap;
-    if (server.row > 0 && (rackBegins.has(server.row) || rackEnds.has(server.row))) y += serverGap + 3;
+    if (server.row > 0 && edges.has(server.row)) y += serverGap + 3;
     for (let gpu = 0; gpu < server.gpus; gpu += 1) begins[server.row + gpu] = y + gpu * height;
     y += server.gpus * height;
   }
@@ -37,7 +41,7 @@ export function blockPath(rows, row, count, x, width) {
   return `M${x.toFixed(2)} ${rows.begins[row].toFixed(2)}h${width.toFixed(2)}v${(count * rows.height).toFixed(2)}h${(-width).toFixed(2)}z`;
 }
 
-/** Return the background of all servers with their names, and the names of the racks. */
+/** Return the background of all servers with their names, and the names of the switches. */
 export function drawServers(cluster, rows, left, right) {
   const group = svg("g", { class: "servers", "aria-hidden": "true" });
   let free = -Infinity; // names are left out where they would touch
@@ -51,21 +55,23 @@ export function drawServers(cluster, rows, left, right) {
     const middle = y + height / 2;
     if (middle - 6 < free) continue;
     free = middle + 6;
-    const name = fitted(server.name, left - (cluster.racks.length ? RACK_WIDTH : 0) - 10, 11);
+    const name = fitted(server.name, left - switchesWidth(cluster) - 10, 11);
     group.append(svg("text", { class: "name", x: left - 6, y: middle + 4, "text-anchor": "end" }, name));
   }
-  for (const rack of cluster.racks) group.append(drawRack(rack, rows));
+  for (const each of cluster.switches) group.append(drawSwitch(each, rows, switchesWidth(cluster)));
   return group;
 }
 
-function drawRack(rack, rows) {
-  const [y, last] = [rows.begins[rack.row], rows.begins[rack.row + rack.rows - 1] + rows.height];
+/** Return the bar beside the rows below a switch; the lower its level, the closer to the servers. */
+function drawSwitch({ name: whole, row, rows: count, level }, rows, width) {
+  const [y, last] = [rows.begins[row], rows.begins[row + count - 1] + rows.height];
+  const left = width - SWITCH_WIDTH * (level + 1);
   const middle = (y + last) / 2;
-  const name = fitted(rack.name, last - y - 4, 11);
+  const name = fitted(whole, last - y - 4, 11);
   return svg(
-    "g", { class: "rack" },
-    svg("rect", { x: 4, y, width: 16, height: last - y, rx: 3 }),
-    svg("text", { x: 0, y: 0, transform: `translate(16 ${middle}) rotate(-90)`, "text-anchor": "middle" }, name),
+    "g", { class: "switch" },
+    svg("rect", { x: left + 4, y, width: 16, height: last - y, rx: 3 }),
+    svg("text", { x: 0, y: 0, transform: `translate(${left + 16} ${middle}) rotate(-90)`, "text-anchor": "middle" }, name),
   );
 }
 

@@ -55,6 +55,6 @@ export function duration(seconds) {
 }
 
 /** Return "1 job", "2 jobs". */
-export function counted(number, noun) {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+export function counted(number, noun, several = `${noun}s`) {
+  return `${number} ${number === 1 ? noun : several}`;
 }

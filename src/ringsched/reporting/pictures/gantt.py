@@ -54,8 +54,8 @@ def _draw_servers(panel: Axes, data: Mapping[str, Any], row_points: float) -> No
                 server["row"] + gpu, server["row"] + gpu + 1, color="#b9c1ca", linewidth=0, zorder=1
             )
         panel.axhline(server["row"], color="white", linewidth=edge, zorder=4)
-    for rack in data["cluster"]["racks"]:
-        for row in (rack["row"], rack["row"] + rack["rows"]):
+    for switch in data["cluster"]["switches"]:
+        for row in (switch["row"], switch["row"] + switch["rows"]):
             panel.axhline(row, color="#5a6572", linewidth=0.8, zorder=4)
     name_rows(
         panel,

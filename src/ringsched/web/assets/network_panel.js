@@ -64,8 +64,9 @@ function serversHint(scenario, count) {
   const more = numServers(scenario, count) - servers.length;
   if (more === 0) return "";
   if (more < 0) return `${-more} fewer than the scenario's: without ${shortened(servers.at(more).name, 20)}${more < -1 ? ` to ${shortened(servers.at(-1).name, 20)}` : ""}.`;
-  const { name, gpus, rack } = kindOf(servers);
-  return `${more} more than the scenario's, like ${shortened(name, 20)}: ${counted(gpus, "GPU")}${rack ? `, rack ${shortened(rack, 20)}` : ""}.`;
+  const { name, gpus, rack, switch: above } = kindOf(servers);
+  const where = rack ? `, rack ${shortened(rack, 20)}` : above ? `, switch ${shortened(above, 20)}` : "";
+  return `${more} more than the scenario's, like ${shortened(name, 20)}: ${counted(gpus, "GPU")}${where}.`;
 }
 
 /** Return a speed some doublings from the scenario's own, in three figures unless it is that itself. */
@@ -74,8 +75,8 @@ function speedAt(own, doublings) {
 }
 
 function speedHint(scenario, factor) {
-  const { servers, racks } = ownUplinks(scenario);
-  const own = [servers && counted(servers, "server"), racks && counted(racks, "rack")].filter(Boolean).join(" and ");
+  const { servers, racks, switches } = ownUplinks(scenario);
+  const own = [servers && counted(servers, "server"), racks && counted(racks, "rack"), switches && counted(switches, "switch", "switches")].filter(Boolean).join(" and ");
   const times = factor > 0 && factor !== 1 ? `${figure(rounded(factor, 3))} times the scenario's. ` : "";
   return `${times}${own ? `Own uplinks of ${own} change by the same factor.` : ""}`;
 }

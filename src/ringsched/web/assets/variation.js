@@ -2,6 +2,8 @@
 
 import { withServers } from "./servers.js";
 
+const SWITCH_TABLES = ["racks", "switches"]; // of a scenario file; one level of switches is called racks
+
 /** Return the scenario as it is planned: more or fewer servers, links faster or slower by one factor, another contention model. */
 export function varied(scenario, network) {
   const factor = factorOf(scenario, network);
@@ -23,7 +25,9 @@ function faster(cluster, gbps, factor) {
   if (!(factor > 0)) return all; // the server says what is wrong
   const scaled = (link) => (link.uplink_gbps === undefined ? link : { ...link, uplink_gbps: rounded(link.uplink_gbps * factor) });
   all.servers = cluster.servers.map(scaled);
-  if (cluster.racks) all.racks = Object.fromEntries(Object.entries(cluster.racks).map(([name, rack]) => [name, scaled(rack)]));
+  for (const table of SWITCH_TABLES.filter((each) => cluster[each])) {
+    all[table] = Object.fromEntries(Object.entries(cluster[table]).map(([name, each]) => [name, scaled(each)]));
+  }
   return all;
 }
 
@@ -38,10 +42,11 @@ function contentionOf(own, { contention, lanes }) {
   return model === "reserved" ? { ...base, lanes: lanes ?? own.lanes ?? 2 } : base;
 }
 
-/** Return how many servers and racks have uplinks of their own. */
+/** Return how many servers, racks and switches have uplinks of their own. */
 export function ownUplinks({ cluster }) {
-  const servers = cluster.servers.filter((server) => server.uplink_gbps !== undefined).length;
-  return { servers, racks: Object.keys(cluster.racks ?? {}).length };
+  const own = (nodes) => nodes.filter((node) => node.uplink_gbps !== undefined).length;
+  const [racks, switches] = SWITCH_TABLES.map((table) => own(Object.values(cluster[table] ?? {})));
+  return { servers: own(cluster.servers), racks, switches };
 }
 
 /** Return the scenario with a job in place of the one at a number, or one more. */

@@ -79,7 +79,10 @@ class Network:
                 return self.switches[switch]
             if self.switch_uplink_gbps is not None:
                 return self.switch_uplink_gbps
-            uplinks: list[float] = [*sent_gbps.get(switch, ()), *(uplink_of(lower) for lower in below[switch])]
+            uplinks: list[float] = [
+                *sent_gbps.get(switch, ()),
+                *(uplink_of(lower) for lower in below[switch]),
+            ]
             return float(max(*uplinks, sum(uplinks) / OVERSUBSCRIPTION))
 
         return tuple(

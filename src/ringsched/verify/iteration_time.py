@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from ringsched.errors import InputError
 from ringsched.model import Contention, Job, Scenario
 
 # 1 MB = 10^6 bytes = 8 * 10^6 bits = 0.008 Gbit.
 GBIT_PER_MB = 0.008
+# The contention models that the code below covers.
+KNOWN = ("paper", "max-min", "phases", "reserved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Network:
     """The tree as numbered nodes: servers first, then switches."""
 
     def __init__(self, scenario: Scenario) -> None:
+        check_known(scenario.contention)
         cluster = scenario.cluster
         self.servers = cluster.servers
         self.intra_gbps = cluster.intra_server_gbps
@@ -142,6 +146,15 @@ class Network:
         return min(
             uplink / self.factors[max(1, min(capacity, self.num_spreadable))]
             for uplink, capacity in zip(self.uplinks_gbps, capacities, strict=True)
+        )
+
+
+def check_known(contention: Contention) -> None:
+    """Refuse a contention model that the verifier has no code of its own for."""
+    if contention.model not in KNOWN:
+        raise InputError(
+            f"{contention.model_name!r} is not known to the verifier, which checks {', '.join(KNOWN)}",
+            field="contention.model:",
         )
 
 

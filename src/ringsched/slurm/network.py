@@ -80,7 +80,7 @@ class Network:
             if self.switch_uplink_gbps is not None:
                 return self.switch_uplink_gbps
             uplinks = [*sent_gbps.get(switch, ()), *(uplink_of(lower) for lower in below[switch])]
-            return max(*uplinks, sum(uplinks) / OVERSUBSCRIPTION)
+            return max([*uplinks, sum(uplinks) / OVERSUBSCRIPTION])
 
         return tuple(
             Switch(name=switch, uplink_gbps=uplink_of(switch), parent=parent_of.get(switch))

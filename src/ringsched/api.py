@@ -106,7 +106,7 @@ def plan(
         on_progress=on_progress or (lambda _: None),
     )
     problem = problem_of(instance(scenario, "scenario", Scenario))
-    chosen.check_model(scenario.contention.model)
+    chosen.check_model(scenario.contention)
     if on_better is not None:
         tell = on_better
 

@@ -15,7 +15,7 @@ from ringsched.calibrate.bed_jobs import JobRun, TestJob
 from ringsched.calibrate.blocks import typical_s, while_all_run
 from ringsched.calibrate.noise import CpuTimes, Noise, steal_between
 from ringsched.calibrate.one_by_one import simulate_exchanges
-from ringsched.calibrate.predict import MODELS, Placed, fair_rates, predict
+from ringsched.calibrate.predict import MODELS, Placed, predict
 from ringsched.calibrate.rights import NoRights, check_rights
 from ringsched.calibrate.validation import HELD_OUT
 from ringsched.calibrate.worker import Iteration
@@ -31,23 +31,6 @@ def test_like_jobs_on_one_link(num_jobs: int, compute_s: float) -> None:
     expected = max(compute_s + 0.1, num_jobs * 0.1)
     assert predict(jobs, LINK, "max-min") == pytest.approx([expected] * num_jobs)
     assert expected - 1e-9 <= predict(jobs, LINK)[0] <= predict(jobs, LINK, "paper")[0] + 1e-9
-
-
-@given(
-    demands=st.lists(st.floats(0.01, 2.0), min_size=1, max_size=6),
-    ends=st.lists(st.tuples(st.integers(0, 3), st.integers(4, 6)), min_size=6, max_size=6),
-)
-def test_fair_rates_are_max_min(demands: list[float], ends: list[tuple[int, int]]) -> None:
-    wanted = dict(enumerate(demands))
-    crossed = {at: frozenset(ends[at]) for at in wanted}
-    links = dict.fromkeys(range(7), 1.0)
-    rates = fair_rates(wanted, crossed, links)
-    loads = {link: sum(rate for at, rate in rates.items() if link in crossed[at]) for link in links}
-    assert all(load <= 1 + 1e-9 for load in loads.values())
-    for at, rate in rates.items():  # satisfied, or held up by a full link on which nobody has more
-        full = [link for link in crossed[at] if loads[link] >= 1 - 1e-9]
-        most = [max(r for other, r in rates.items() if link in crossed[other]) for link in full]
-        assert rate >= wanted[at] - 1e-9 or any(rate >= each - 1e-9 for each in most)
 
 
 def test_alone_all_models_agree() -> None:

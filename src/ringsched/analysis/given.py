@@ -85,7 +85,7 @@ def _check_models(
     """Raise if a policy cannot plan under the model of contention, before anything runs."""
     for contender in contenders:
         try:
-            contender.entry.check_model(scenario.contention.model)
+            contender.entry.check_model(scenario.contention)
         except InputError as error:
             if setting.model is None:
                 raise given.located(error) from None

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ringsched.contention.extremes import uncontended_tau
-from ringsched.contention.network import shape_of
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.errors import InputError
 from ringsched.model import Plan, PlannedJob, Scenario
@@ -86,8 +84,8 @@ def _gpu_seconds(problem: Problem, plan: Plan) -> tuple[float, float, float]:
 
 def _alone_s(problem: Problem, at: int, job: PlannedJob, index: dict[str, int]) -> float:
     """Return how long a job takes on its GPUs with nobody else around."""
-    shape = shape_of(problem.network, {index[name]: len(gpus) for name, gpus in job.gpus.items()})
-    tau = uncontended_tau(problem.works[at], shape, problem.network, problem.scenario.contention)
+    shape = problem.fabric.shape({index[name]: len(gpus) for name, gpus in job.gpus.items()})
+    tau = problem.alone_tau(at, shape)
     clock = problem.clock
     return clock.seconds(clock.duration(problem.iterations[at], clock.rate(tau)))
 

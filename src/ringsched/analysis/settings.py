@@ -10,7 +10,7 @@ from ringsched.errors import InputError
 from ringsched.model import Scenario
 from ringsched.model.calibration import EVERY_MODEL, Calibration, apply_calibration
 from ringsched.model.checks import choice, integer
-from ringsched.model.contention import MODELS
+from ringsched.model.contention import model_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def settings_of(
 ) -> list[Setting]:
     """Return every model with the fitted values and every draw; the draws are the same under all models."""
     for at, model in enumerate(models):
-        if choice(model, "contention-models", MODELS) in models[:at]:
+        if choice(model, "contention-models", model_names()) in models[:at]:
             raise InputError(f"names {model!r} twice", field="contention-models")
     chosen: list[str | None] = [*models] or [None]
     number = integer(draws, "draws", minimum=0)
@@ -75,7 +75,13 @@ def notes_of(calibration: Calibration | None, draws: int, scenarios: Iterable[Sc
         notes.append(f"not drawn, for want of an interval: {', '.join(calibration.certain)}")
     scenarios = list(scenarios)
     if only_paper := sorted(calibration.contention_fields().keys() - EVERY_MODEL):
-        others = sorted({scenario.contention.model for scenario in scenarios} - {"paper"})
+        others = sorted(
+            {
+                scenario.contention.model_name
+                for scenario in scenarios
+                if not any(map(scenario.contention.takes, only_paper))
+            }
+        )
         notes += [f"unknown to {model}, left out there: {', '.join(only_paper)}" for model in others]
     if calibration.inter_server_gbps is not None and any(
         server.uplink_gbps is not None for scenario in scenarios for server in scenario.cluster.servers

@@ -59,7 +59,7 @@ def _task(
         order=contender.order_name,
         objective=objective,
         limit=contender.limit,
-        contention=scenario.contention.model,
+        contention=scenario.contention.model_name,
         draw=setting.draw,
         seed=seed,
     )

@@ -2,7 +2,8 @@
 
 The core's best case takes the fewest servers and the fastest uplink as if they always came together.
 Here a job that spans servers gets only servers that exist: those behind slow uplinks slow it down, a job
-that fits in no rack crosses rack uplinks, and two of its GPUs in one server exchange over its inside.
+that fits below no switch crosses uplinks of switches, and two of its GPUs in one server exchange over its
+inside.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.contention.iteration_time import iteration_time_s
-from ringsched.contention.network import NO_RACK, Network
+from ringsched.contention.network import CORE, Network, Shape
 from ringsched.engine.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -97,17 +97,17 @@ def _fewest_servers(
 def _pools(network: Network) -> Iterator[tuple[Floats, Integers]]:
     """Yield the links and capacities of servers a job may spread over, the largest servers first.
 
-    Within one rack the servers' own uplinks count; across racks also those of the racks.
+    A pool is what is below one switch, or the core. A job that no switch further down holds whole
+    crosses every uplink between its servers and that one.
     """
-    members: dict[int, list[tuple[float, int]]] = {}
-    across = []
+    members: dict[int, list[tuple[float, int]]] = {CORE: []}
     for at in sorted(range(network.num_servers), key=lambda at: -network.capacity[at]):
-        rack, uplink, capacity = network.rack_of[at], network.uplink_gbps[at], network.capacity[at]
-        if rack != NO_RACK:
-            members.setdefault(rack, []).append((uplink, capacity))
-            uplink = min(uplink, network.uplink_gbps[rack])
-        across.append((uplink, capacity))
-    for pool in (across, *members.values()):
+        uplink = math.inf
+        for node in network.path(at):
+            uplink = min(uplink, network.uplink_gbps[node])
+            pool = members.setdefault(network.parent_of[node], [])
+            pool.append((uplink, network.capacity[at]))
+    for pool in members.values():
         links, capacities = zip(*pool, strict=True)
         usable = np.array(capacities) > 0
         yield np.array(links)[usable], np.array(capacities)[usable]
@@ -125,14 +125,9 @@ def _undominated(speeds: set[Speed]) -> list[Speed]:
 def _duration(problem: Problem, job: int, speeds: Sequence[Speed]) -> float:
     if not speeds:
         return math.inf
-    latency_s = problem.scenario.contention.server_latency_ms * 1e-3
+    fabric, work = problem.fabric, problem.works[job]
     tau = min(
-        iteration_time_s(
-            problem.works[job],
-            bandwidth_gbps=speed.bandwidth_gbps,
-            num_servers=speed.num_servers,
-            server_latency_s=latency_s,
-        )
+        fabric.ring(work, Shape((), speed.num_servers, speed.bandwidth_gbps)).tau(math.inf)
         for speed in speeds
     )
     return problem.clock.duration(problem.iterations[job], problem.clock.rate(tau))

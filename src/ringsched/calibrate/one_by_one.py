@@ -7,9 +7,13 @@ do to jobs that come and go, and so how much of a formula's error is the formula
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 
-from ringsched.calibrate.predict import Placed, fair_rates, free_gbps, rest_s
+from ringsched.calibrate.predict import Placed, fabric_of_servers, rest_s
+from ringsched.contention.iteration_time import Work
 from ringsched.errors import InputError
 from ringsched.model.calibration import Calibration
 
@@ -32,10 +36,7 @@ def simulate_exchanges(
     """
     if any(len(job.placement) < 2 for job in jobs):
         raise InputError("must have two workers or more: one alone exchanges nothing", field="placement")
-    link_gbps = calibration.inter_server_gbps or math.inf
-    crossed = {at: job.servers if len(job.servers) > 1 else frozenset() for at, job in enumerate(jobs)}
-    links = {server: link_gbps for servers in crossed.values() for server in servers}
-    limits = {at: free_gbps(job, calibration) for at, job in enumerate(jobs)}
+    rates_of = _fair_rates(jobs, calibration)
     rests_s = [rest_s(job, calibration) for job in jobs]
     wakes_s = list(starts_s)  # when the computation of a job ends
     left_gbit = [0.0] * len(jobs)  # above 0: it exchanges
@@ -45,10 +46,9 @@ def simulate_exchanges(
         for at, job in enumerate(jobs):
             if left_gbit[at] <= 0 and wakes_s[at] <= now_s:
                 left_gbit[at] = job.exchange_gbit
-        active = {at: limits[at] for at in range(len(jobs)) if left_gbit[at] > 0}
-        rates = fair_rates(active, crossed, links)
+        rates = rates_of(frozenset(at for at in range(len(jobs)) if left_gbit[at] > 0))
         ends = [now_s + left_gbit[at] / rate for at, rate in rates.items()]
-        wakes = [wakes_s[at] for at in range(len(jobs)) if at not in active]
+        wakes = [wakes_s[at] for at in range(len(jobs)) if at not in rates]
         step_s = max(0.0, min(ends + wakes) - now_s)
         now_s += step_s
         for at, rate in rates.items():
@@ -58,6 +58,23 @@ def simulate_exchanges(
                 ends_s[at].append(now_s)
                 wakes_s[at] = now_s + rests_s[at]
     return [_mean_s(each) for each in ends_s]
+
+
+def _fair_rates(
+    jobs: Sequence[Placed], calibration: Calibration
+) -> Callable[[frozenset[int]], Mapping[int, float]]:
+    """Return a function from the jobs that exchange at a moment to their rates in Gbit/s, max-min fair."""
+    fabric = replace(fabric_of_servers(jobs, calibration, "max-min"), latency_s=0.0)
+    # A job that does nothing but exchange: its average rate is its rate.
+    only_exchange = Work(exchange_gbit=1.0, reduce_s=0.0, compute_s=0.0)
+    rings = [fabric.ring(only_exchange, fabric.shape(Counter(job.placement))) for job in jobs]
+
+    @cache
+    def rates(exchanging: frozenset[int]) -> dict[int, float]:
+        paces = fabric.iteration_times({at: rings[at] for at in sorted(exchanging)})
+        return {at: 1 / pace.tau for at, pace in paces.items()}
+
+    return rates
 
 
 def _mean_s(ends_s: Sequence[float]) -> float:

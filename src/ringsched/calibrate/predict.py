@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
-from ringsched.calibrate.measurement import GIGABITS_PER_MEGABYTE
-from ringsched.contention.fair_shares import fair_shares
-from ringsched.contention.iteration_time import sharing_factor
-from ringsched.contention.phases import Ring, phase_shares
+from ringsched.contention.fabric import Fabric
+from ringsched.contention.iteration_time import GIGABITS_PER_MEGABYTE, Ring, Work
+from ringsched.contention.network import CORE, Network
+from ringsched.contention.sharing import model_of
 from ringsched.errors import InputError
 from ringsched.model import Contention
 from ringsched.model.calibration import Calibration
 from ringsched.model.checks import choice, integer, number, sequence, settle
-from ringsched.model.contention import MAX_MIN, PHASES
 
-MODELS = (PHASES, MAX_MIN, "paper")
+MODELS = ("phases", "max-min", "paper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +50,7 @@ class Placed:
         return 2 * self.message_mb * GIGABITS_PER_MEGABYTE * (workers - 1) / workers
 
 
-def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = PHASES) -> list[float]:
+def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = "phases") -> list[float]:
     """Return the seconds per iteration of jobs that run at the same time, by one of the `MODELS`.
 
     Examples
@@ -67,89 +65,47 @@ def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = PHASE
     >>> [round(predict(pair, measured, model)[0], 3) for model in MODELS]
     [0.243, 0.2, 0.3]
     """
-    by_model = BY_MODEL[choice(model, "model", MODELS)]
+    choice(model, "model", MODELS)
     if calibration.inter_server_gbps is None:
         raise InputError("is needed to predict anything", field="inter_server_gbps")
-    return by_model(jobs, calibration, calibration.inter_server_gbps) if jobs else []
+    if not jobs:
+        return []
+    fabric = fabric_of_servers(jobs, calibration, model)
+    paces = fabric.iteration_times({at: _ring(job, fabric, calibration) for at, job in enumerate(jobs)})
+    return [paces[at].tau for at in range(len(jobs))]
 
 
 def rest_s(job: Placed, calibration: Calibration) -> float:
     """Return everything in an iteration but the exchange."""
-    reduce_s = 0.0
-    if calibration.reduce_gbps is not None:
-        reduce_s = job.exchange_gbit / 2 / calibration.reduce_gbps
-    return reduce_s + (calibration.server_latency_ms or 0.0) * 1e-3 * len(job.servers) + job.compute_s
+    latency_s = (calibration.server_latency_ms or 0.0) * 1e-3 * len(job.servers)
+    return _reduce_s(job, calibration) + latency_s + job.compute_s
 
 
-def free_gbps(job: Placed, calibration: Calibration) -> float:
-    """Return the speed of the ring's slowest part that knows no contention."""
-    within = len(job.placement) > len(job.servers)
-    return calibration.intra_server_gbps or math.inf if within else math.inf
+def _reduce_s(job: Placed, calibration: Calibration) -> float:
+    return 0.0 if calibration.reduce_gbps is None else job.exchange_gbit / 2 / calibration.reduce_gbps
 
 
-def _paper(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float) -> list[float]:
-    contention = Contention(**calibration.contention_fields())
-    on_link = Counter(server for job in jobs if len(job.servers) > 1 for server in job.servers)
-    found = []
+def fabric_of_servers(jobs: Sequence[Placed], calibration: Calibration, model: str) -> Fabric:
+    """Return servers side by side, all with the measured speed, as many as the jobs name."""
+    gpus_on = [0] * (1 + max(server for job in jobs for server in job.servers))
     for job in jobs:
-        speed = free_gbps(job, calibration)
-        if len(job.servers) > 1:
-            speed = min(speed, *(link_gbps / sharing_factor(contention, on_link[at]) for at in job.servers))
-        found.append(job.exchange_gbit / speed + rest_s(job, calibration))
-    return found
+        for server in job.placement:
+            gpus_on[server] += 1
+    settings = Contention(model=model)
+    return Fabric(
+        Network(
+            uplink_gbps=(calibration.inter_server_gbps or math.inf,) * len(gpus_on),
+            parent_of=(CORE,) * len(gpus_on),
+            capacity=tuple(gpus_on),
+            num_servers=len(gpus_on),
+            num_levels=1,
+            intra_server_gbps=calibration.intra_server_gbps or math.inf,
+        ),
+        model_of(settings.replace(**calibration.contention_fields(settings))),
+        (calibration.server_latency_ms or 0.0) * 1e-3,
+    )
 
 
-def _max_min(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float) -> list[float]:
-    found = [job.exchange_gbit / free_gbps(job, calibration) + rest_s(job, calibration) for job in jobs]
-    spread = {at: job for at, job in enumerate(jobs) if len(job.servers) > 1}
-    demands = {}
-    for at, job in spread.items():
-        alone_gbps = min(link_gbps, free_gbps(job, calibration))
-        demands[at] = job.exchange_gbit / (rest_s(job, calibration) + job.exchange_gbit / alone_gbps)
-    links = {server: link_gbps for job in spread.values() for server in job.servers}
-    rates = fair_rates(demands, {at: job.servers for at, job in spread.items()}, links)
-    return [jobs[at].exchange_gbit / rates[at] if at in rates else found[at] for at in range(len(jobs))]
-
-
-def _phases(jobs: Sequence[Placed], calibration: Calibration, link_gbps: float) -> list[float]:
-    rings = {
-        at: Ring(
-            exchange_gbit=job.exchange_gbit,
-            rest_s=rest_s(job, calibration),
-            free_gbps=free_gbps(job, calibration),
-            links=sorted(job.servers),
-        )
-        for at, job in enumerate(jobs)
-        if len(job.servers) > 1
-    }
-    shares = phase_shares(rings, [link_gbps] * (1 + max(chain(*(job.servers for job in jobs)))))
-    speeds = [shares[at].gbps if at in shares else free_gbps(job, calibration) for at, job in enumerate(jobs)]
-    return [
-        job.exchange_gbit / speed + rest_s(job, calibration) for job, speed in zip(jobs, speeds, strict=True)
-    ]
-
-
-BY_MODEL = {PHASES: _phases, MAX_MIN: _max_min, "paper": _paper}
-
-
-def fair_rates(
-    demands: Mapping[int, float], crossed: Mapping[int, frozenset[int]], links: Mapping[int, float]
-) -> dict[int, float]:
-    """Return the max-min fair rates, as `contention.model = "max-min"` has them.
-
-    Parameters
-    ----------
-    demands
-        What each job would take at most.
-    crossed, links
-        The links each job crosses, and how much each link carries.
-
-    Examples
-    --------
-    >>> fair_rates({0: 1.0, 1: 0.2}, {0: frozenset({0}), 1: frozenset({0})}, {0: 1.0})
-    {0: 0.8, 1: 0.2}
-    """
-    speeds = [links.get(link, math.inf) for link in range(1 + max(links, default=-1))]
-    linked = {job: demand for job, demand in demands.items() if crossed[job]}
-    shares = fair_shares(linked, {job: sorted(crossed[job]) for job in linked}, speeds)
-    return dict(demands) | {job: share.gbps for job, share in shares.items()}
+def _ring(job: Placed, fabric: Fabric, calibration: Calibration) -> Ring:
+    work = Work(job.exchange_gbit, _reduce_s(job, calibration), job.compute_s)
+    return fabric.ring(work, fabric.shape(Counter(job.placement)))

@@ -12,7 +12,6 @@ from ringsched.cli.outputs import check_different, check_no_input
 from ringsched.errors import InputError
 from ringsched.io.files import check_writable
 from ringsched.model.checks import integer, number
-from ringsched.model.contention import FAIR_MODELS
 
 FILE = click.Path(path_type=Path)
 
@@ -107,9 +106,14 @@ def apply_command(calibration: Path, scenario: Path, output: Path | None) -> Non
     check_no_input([output], scenario)
     if output is not None and output.exists() and output.samefile(calibration):
         raise InputError("is the calibration itself; write to another file", file=str(output))
-    put_scenario(apply_calibration(measured, given), output)
-    if given.contention.model in FAIR_MODELS and measured.contention_fields().keys() - {"server_latency_ms"}:
-        click.echo("fair links have no share, degradation or table: left out", err=True)
+    applied = apply_calibration(measured, given)
+    put_scenario(applied, output)
+    if (
+        left_out := measured.contention_fields().keys()
+        - measured.contention_fields(applied.contention).keys()
+    ):
+        names = ", ".join(sorted(left_out))
+        click.echo(f"contention model {applied.contention.model_name!r} has no {names}: left out", err=True)
     own = [server.name for server in given.cluster.servers if server.uplink_gbps is not None]
     if own and measured.inter_server_gbps is not None:
         click.echo(f"{len(own)} servers with an uplink_gbps of their own keep it: {own[0]}, ...", err=True)

@@ -9,7 +9,6 @@ from ringsched.analysis.blame.ledger import Ledger
 from ringsched.cli.columns import figures_table
 from ringsched.cli.explain_tables import shown
 from ringsched.cli.tables import placed, show
-from ringsched.model.contention import FAIR_MODELS
 from ringsched.words.figures import counted, listed, seconds
 
 MOST_CULPRITS = 8
@@ -122,7 +121,7 @@ def _without(ledger: Ledger, account: JobAccount) -> list[str]:
 
 
 def _why_no_sooner(ledger: Ledger) -> str:
-    if ledger.scenario.contention.model in FAIR_MODELS:
+    if not ledger.is_counting:
         return ""  # it may gain at one time and lose at another
     others = "other jobs" + (" or the slots" if ledger.scenario.time.slotted else "")
     return f": {others} would take what it gains"

@@ -13,7 +13,6 @@ from ringsched.analysis.blame.accounts import JobAccount, LinkAccount
 from ringsched.analysis.blame.ledger import Ledger
 from ringsched.cli.columns import figures_table
 from ringsched.cli.tables import MOST_ROWS, show
-from ringsched.model.contention import FAIR_MODELS
 from ringsched.words.figures import counted, figure, seconds
 
 MOST_CULPRITS = 5  # each is one more simulation
@@ -115,6 +114,6 @@ def _culprits(ledger: Ledger) -> list[str | Table]:
         table.add_row(name, shown(costs[name]), shown(gain_s), f"{blame.victim} on {blame.link}")
     more = len(costs) - MOST_CULPRITS
     note = ["gain without it: how much sooner all others would end, on the same GPUs from the same starts"]
-    if ledger.scenario.contention.model in FAIR_MODELS:
+    if not ledger.is_counting:
         note += ["(on fair links some may end later without it; that is taken off)"]
     return [table, *([f"... and {counted(more, 'more culprit')}"] if more > 0 else []), *note]

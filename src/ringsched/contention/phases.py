@@ -1,225 +1,231 @@
-"""Links shared fairly at each moment by exchanges that meet by chance; engine/phases.py is its array twin."""
+"""Links shared fairly at each moment by exchanges that meet by chance (docs/concepts/model.md).
+
+Once as if all exchanged all the time. From that follows which part of its time each job exchanges, so how
+many others one meets on a link, and from that how fast it is; and so once more.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from operator import mul
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from ringsched.contention.max_min import EQUAL, FairModel, fill
+from ringsched.contention.model import NO_LINK, PHASES
+from ringsched.contention.traffic import NUM_TOUCHED, Links, Traffic, alone_gbps, tau_at
+from ringsched.jit import kernel, part
 
-from ringsched.contention.fair_shares import NO_LINK, FairShare, fair_shares
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ringsched.contention.traffic import Floats, Integers
 
 ROUNDS = 2  # as near to exchanges simulated one by one as many rounds (docs/concepts/model.md)
 RARE = 1e-9  # a chance below it is as good as none
 SAME = 1e-12  # a variance below it is rounding
-EQUAL = 1 + 1e-12  # crowds that differ by rounding alone
-AT_ONCE = 512  # jobs beside all others, so that large crowds need little memory
-
-Floats = NDArray[np.float64]
+NOT_MET = -1.0
 
 
-class Ring(NamedTuple):
-    """A job that crosses links and exchanges something: first it exchanges, then it does the rest."""
+class Phases(FairModel):
+    """Links are shared fairly among the jobs that exchange at that moment, which they do by chance."""
 
-    exchange_gbit: float
-    rest_s: float
-    free_gbps: float  # of its slowest part that knows no contention
-    links: Sequence[int]  # ascending
+    name = "phases"
+    kernel = PHASES
 
 
-class Others(NamedTuple):
-    """How many others a job meets: the mean and the variance of a number that is chance."""
+class Meetings(NamedTuple):
+    """Room for the jobs that exchange over links, and how often they meet."""
 
-    mean: float
-    variance: float
+    rings: Integers  # jobs that exchange over links
+    on_link: NDArray[np.int32]  # those on each link
+    path: NDArray[np.int32]  # of each of their entries: the links in order
+    alone_gbps: Floats  # of each job: the rate it has with its links for itself
+    rest_s: Floats  # of each job: seconds per iteration in which it does not exchange
+    mean: Floats  # of each job: the part of its time in which it exchanges, so that others meet it
+    variance: Floats  # of each job: of that
+    loading: Floats  # of each job: increase in the expected number of concurrent jobs caused by it; scratch
+    others: Integers  # jobs that are met
 
 
-def phase_shares(rings: Mapping[int, Ring], uplink_gbps: Sequence[float]) -> dict[int, FairShare]:
-    """Return how fast each job exchanges on average while it does, and the link that keeps it from more.
-
-    At first as if all exchanged all the time. From that follows which part of its time each does, so how
-    many of them another meets on a link, and from that how fast it is; and so once more.
-
-    Examples
-    --------
-    >>> busy = Ring(exchange_gbit=1.0, rest_s=0.0, free_gbps=math.inf, links=[0])
-    >>> phase_shares({0: busy, 1: busy}, [10.0])[0]
-    FairShare(gbps=5.0, link=0)
-    >>> half = busy._replace(rest_s=0.1)  # as long as the exchange alone takes
-    >>> round(phase_shares({0: half, 1: half}, [10.0])[0].gbps, 2)
-    7.0
-    """
-    alone = {
-        job: min(ring.free_gbps, *(uplink_gbps[link] for link in ring.links)) for job, ring in rings.items()
-    }
-    crowded = fair_shares(alone, {job: ring.links for job, ring in rings.items()}, uplink_gbps)
-    crossings, is_on = _crossings(rings, alone, uplink_gbps)
-    crowded_gbps = np.array([crowded[job].gbps for job in rings])
-    shares = crowded
+@kernel
+def meet_by_chance(links: Links, traffic: Traffic) -> None:
+    """Set tau of the touched jobs, and of all that are connected with them."""
+    fill(links, traffic, False)
+    meetings = traffic.meetings
+    num_rings = _gather_rings(links, traffic)
     for _ in range(ROUNDS):
-        met = np.array([_met(ring, shares[job].gbps) for job, ring in rings.items()])
-        found = []
-        for first in range(0, len(rings), AT_ONCE):
-            some = slice(first, first + AT_ONCE)
-            weights = _weights(crowded_gbps, some)
-            expected, varies = weights * met, weights * weights * (met * (1 - met))
-            found += [_most_met(*each, is_on) for each in zip(crossings[some], expected, varies, strict=True)]
-        shares = {
-            job: _share(alone[job], crowded[job].gbps, others, link)
-            for job, (others, link) in zip(rings, found, strict=True)
-        }
-    return shares
+        for at in range(num_rings):
+            job = meetings.rings[at]
+            chance = 1 - meetings.rest_s[job] / traffic.tau[job]
+            meetings.mean[job], meetings.variance[job] = chance, chance * (1 - chance)
+        for at in range(num_rings):
+            job = meetings.rings[at]
+            gbps = _exchange_gbps(links, traffic, job)
+            traffic.tau[job] = tau_at(links, job, gbps, traffic.num_servers[job])
 
 
-class Crossing(NamedTuple):
-    """The links of a job that others cross too."""
+@part
+def _gather_rings(links: Links, traffic: Traffic) -> int:
+    """List the touched jobs that exchange over links, and on every link those that do; return how many.
 
-    links: list[int]
-    rows: list[int]  # of the links, where it is said who crosses them
-    parts: list[float]  # the job's speed alone over that of each link: one that is faster has room for some
-
-
-def _crossings(
-    rings: Mapping[int, Ring], alone: Mapping[int, float], uplink_gbps: Sequence[float]
-) -> tuple[list[Crossing], Floats]:
-    """Return the crossings of all jobs, and who crosses each link: 1 for a job, in the order of jobs."""
-    number = Counter(link for ring in rings.values() for link in ring.links)
-    row = {link: at for at, link in enumerate(link for link in number if number[link] > 1)}
-    is_on = np.zeros((len(row), len(rings)))
-    crossings = []
-    for place, (job, ring) in enumerate(rings.items()):
-        links = [link for link in ring.links if link in row]
-        rows = [row[link] for link in links]
-        is_on[rows, place] = 1.0
-        crossings.append(Crossing(links, rows, [alone[job] / uplink_gbps[link] for link in links]))
-    return crossings, is_on
-
-
-def _weights(crowded_gbps: Floats, some: slice) -> Floats:
-    """Return what all count beside some; one that is held up elsewhere counts for less than a contender."""
-    own_gbps = crowded_gbps[some, np.newaxis]
-    weights = np.ones((len(own_gbps), len(crowded_gbps)))
-    np.divide(crowded_gbps, own_gbps, out=weights, where=crowded_gbps < own_gbps)
-    np.fill_diagonal(weights[:, some], 0.0)  # only others are met
-    return weights
-
-
-def _most_met(crossing: Crossing, expected: Floats, varies: Floats, is_on: Floats) -> tuple[Others, int]:
-    """Return the others that a job meets on the fullest of its links, and which link that is on average.
-
-    Parameters
-    ----------
-    expected, varies
-        Mean and variance of what each other counts.
+    A job's links are put in order: what it meets depends on it a little, so it is always the same.
     """
-    if not crossing.links:
-        return Others(0.0, 0.0), NO_LINK
-    on_its = is_on[crossing.rows]
-    covariances = (on_its * varies) @ on_its.T
-    most, at = fullest_of(crossing.parts, (on_its @ expected).tolist(), covariances.tolist())
-    return most, crossing.links[at]
+    filling, meetings, num_rings = traffic.filling, traffic.meetings, 0
+    for at in range(traffic.counts[NUM_TOUCHED]):
+        job = traffic.touched[at]
+        if traffic.num_links[job] == 0 or links.exchange_gbit[job] <= 0:
+            continue
+        meetings.rings[num_rings] = job
+        num_rings += 1
+        first = links.entry_first[job]
+        for entry in range(first, first + traffic.num_links[job]):
+            link = traffic.entry_link[entry]
+            place = entry
+            while place > first and meetings.path[place - 1] > link:
+                meetings.path[place] = meetings.path[place - 1]
+                place -= 1
+            meetings.path[place] = link
+            filling.open[link] = 0
+        num_servers = traffic.num_servers[job]
+        meetings.alone_gbps[job] = alone_gbps(links, traffic, job)
+        meetings.rest_s[job] = tau_at(links, job, math.inf, num_servers)
+        traffic.tau[job] = tau_at(links, job, filling.rate[job], num_servers)
+    for at in range(num_rings):
+        job = meetings.rings[at]
+        first = links.entry_first[job]
+        for entry in range(first, first + traffic.num_links[job]):
+            link = traffic.entry_link[entry]
+            meetings.on_link[links.link_first[link] + filling.open[link]] = job
+            filling.open[link] += 1
+    return num_rings
 
 
-def _share(alone_gbps: float, crowded_gbps: float, others: Others, link: int) -> FairShare:
-    gbps = max(crowded_gbps, alone_gbps * expected_part(others))
-    return FairShare(gbps, link) if gbps < alone_gbps else FairShare(alone_gbps, NO_LINK)
-
-
-def fullest_of(
-    parts: Sequence[float], means: Sequence[float], covariances: Sequence[Sequence[float]]
-) -> tuple[Others, int]:
-    """Return the others that a job meets on the fullest of its links, and which link that is on average.
-
-    Parameters
-    ----------
-    parts
-        The job's speed alone over that of each link: one that is faster has room for some.
-    means, covariances
-        Of how many others are on each link.
-
-    Examples
-    --------
-    >>> fullest_of([1.0, 0.5], [2.0, 3.0], [[0.0, 0.0], [0.0, 0.0]])
-    (Others(mean=2.0, variance=0.0), 0)
-    """
-    most = Others(0.0, 0.0)
-    fullest, largest = 0, 0.0
-    loading: list[float] = []  # by how much another on each link so far makes N larger, on average
-    for at, part in enumerate(parts):
-        # In units of the job's speed alone.
-        crowd = part * (1 + means[at])
-        here, first = Others(crowd - 1, part * part * covariances[at][at]), 0.0
-        if at > 0:
-            together = sum(map(mul, loading, covariances[at]))
-            here, first = larger_of(most, here, part * together)
-            loading = [first * load for load in loading]
-        loading.append((1 - first) * part)
-        most = here
+@part
+def _exchange_gbps(links: Links, traffic: Traffic, job: int) -> float:
+    """Return how fast a job exchanges on average while it does; the link that limits it is noted."""
+    filling, meetings = traffic.filling, traffic.meetings
+    own_alone_gbps, own_gbps = meetings.alone_gbps[job], filling.rate[job]
+    own_mean, own_variance = meetings.mean[job], meetings.variance[job]
+    meetings.mean[job] = meetings.variance[job] = 0.0  # it does not meet itself
+    scale, least = (1 / own_gbps, 0.0) if own_gbps > 0 else (0.0, 1.0)
+    mean, variance = 0.0, 0.0  # of the others on the fullest link so far
+    widest, largest, limit = 0.0, 0.0, NO_LINK
+    num_met = 0
+    entry = links.entry_first[job]
+    for its in range(entry, entry + traffic.num_links[job]):
+        link = meetings.path[its]
+        if filling.open[link] < 2:
+            continue
+        met, spread, shared = _met_on(links, traffic, link, scale, least)
+        share = own_alone_gbps / links.uplink_gbps[link]
+        crowd = share * (1 + met)
         if crowd > largest * EQUAL:
-            fullest, largest = at, crowd
-    return not_below_nobody(most, max(parts)), fullest
+            limit, largest = link, crowd
+        here, here_variance = crowd - 1, share * share * spread
+        ahead = 0.0  # the chance that an earlier link is the fuller one
+        if widest == 0:
+            mean, variance = here, here_variance
+        else:
+            mean, variance, ahead = larger_of(mean, variance, here, here_variance, share * shared)
+        if its < entry + traffic.num_links[job] - 1:
+            num_met = _load(links, traffic, link, num_met, ahead, share)
+        widest = max(widest, share)
+    meetings.mean[job], meetings.variance[job] = own_mean, own_variance
+    if 0 < widest < 1:  # all links are faster than the job, so N may be negative
+        held, variance, ahead = larger_of(mean, variance, 0.0, 0.0, 0.0)
+        mean = min(held, mean + 1 - widest)
+    for at in range(num_met):
+        meetings.loading[meetings.others[at]] = NOT_MET
+    gbps = max(own_alone_gbps * expected_part(mean, variance), own_gbps)
+    traffic.limit[job] = limit if gbps < own_alone_gbps else NO_LINK
+    return gbps
 
 
-def larger_of(one: Others, other: Others, covariance: float) -> tuple[Others, float]:
-    """Return the larger of two numbers, by Clark (1961), as if they were normal, and the first one's chance.
+@part
+def _met_on(
+    links: Links, traffic: Traffic, link: int, scale: float, least: float
+) -> tuple[float, float, float]:
+    """Return mean and variance of the others met on a link, and their covariance with N so far."""
+    filling, meetings = traffic.filling, traffic.meetings
+    mean, variance, shared = 0.0, 0.0, 0.0
+    first = links.link_first[link]
+    for place in range(first, first + filling.open[link]):
+        other = meetings.on_link[place]
+        # One that is held up elsewhere counts for less than a contender.
+        weight = max(least, min(1.0, filling.rate[other] * scale))
+        mean += meetings.mean[other] * weight
+        each = meetings.variance[other] * weight * weight
+        variance += each
+        shared += max(0.0, meetings.loading[other]) * each
+    return mean, variance, shared
+
+
+@part
+def _load(links: Links, traffic: Traffic, link: int, num_met: int, ahead: float, share: float) -> int:
+    """Note the increase in N that each other causes, on average; return how many were met so far."""
+    meetings = traffic.meetings
+    for at in range(num_met):
+        meetings.loading[meetings.others[at]] *= ahead
+    first = links.link_first[link]
+    for place in range(first, first + traffic.filling.open[link]):
+        other = meetings.on_link[place]
+        if meetings.loading[other] == NOT_MET:
+            meetings.loading[other] = 0.0
+            meetings.others[num_met] = other
+            num_met += 1
+        meetings.loading[other] += (1 - ahead) * share
+    return num_met
+
+
+@part
+def larger_of(
+    mean: float, variance: float, other_mean: float, other_variance: float, covariance: float
+) -> tuple[float, float, float]:
+    """Return mean and variance of the larger of two numbers, and the probability that it is the first.
+
+    By Clark (1961), as if they were normal.
 
     Examples
     --------
-    >>> larger_of(Others(2.0, 0.0), Others(1.0, 0.0), 0.0)
-    (Others(mean=2.0, variance=0.0), 1.0)
-    >>> coin = Others(0.5, 0.25)
-    >>> [round(each, 3) for each in larger_of(coin, coin, 0.0)[0]]
-    [0.782, 0.17]
+    >>> larger_of(2.0, 0.0, 1.0, 0.0, 0.0)
+    (2.0, 0.0, 1.0)
+    >>> [round(each, 3) for each in larger_of(0.5, 0.25, 0.5, 0.25, 0.0)]
+    [0.782, 0.17, 0.5]
     """
-    spread_squared = one.variance + other.variance - 2 * covariance
+    spread_squared = variance + other_variance - 2 * covariance
     if spread_squared < SAME:
-        return (other, 0.0) if other.mean > one.mean else (one, 1.0)
+        if other_mean > mean:
+            return other_mean, other_variance, 0.0
+        return mean, variance, 1.0
     spread = math.sqrt(spread_squared)
-    ahead = (one.mean - other.mean) / spread
-    first = 0.5 * math.erfc(-ahead / math.sqrt(2))
+    ahead = (mean - other_mean) / spread
+    first = 0.5 * math.erfc(-ahead / math.sqrt(2.0))
     tie = spread * math.exp(-ahead * ahead / 2) / math.sqrt(2 * math.pi)
-    mean = one.mean * first + other.mean * (1 - first) + tie
+    larger = mean * first + other_mean * (1 - first) + tie
     square = (
-        (one.mean * one.mean + one.variance) * first
-        + (other.mean * other.mean + other.variance) * (1 - first)
-        + (one.mean + other.mean) * tie
+        (mean * mean + variance) * first
+        + (other_mean * other_mean + other_variance) * (1 - first)
+        + (mean + other_mean) * tie
     )
-    return Others(mean, max(0.0, square - mean * mean)), first
+    return larger, max(0.0, square - larger * larger), first
 
 
-def not_below_nobody(others: Others, widest: float) -> Others:
-    """Return the larger of N and 0, where N may be as small as `widest` - 1: links faster than the job."""
-    if widest >= 1:
-        return others
-    held, _ = larger_of(others, Others(0.0, 0.0), 0.0)
-    return Others(min(held.mean, others.mean + 1 - widest), held.variance)
-
-
-def expected_part(others: Others) -> float:
+@part
+def expected_part(mean: float, variance: float) -> float:
     """Return the expected part 1 / (1 + N) of a link beside N others, N as if binomial.
 
     Exact for others that are alike, and for those that are always there.
 
     Examples
     --------
-    >>> expected_part(Others(0.0, 0.0)), expected_part(Others(2.0, 0.0)), expected_part(Others(0.5, 0.25))
+    >>> expected_part(0.0, 0.0), expected_part(2.0, 0.0), expected_part(0.5, 0.25)
     (1.0, 0.3333333333333333, 0.75)
     """
-    mean = others.mean
     if mean <= 0:
         return 1.0
-    chance = 1 - others.variance / mean
+    chance = 1 - variance / mean
     if chance < RARE:
         return -math.expm1(-mean) / mean
     if chance >= 1:
         return 1 / (1 + mean)
     return -math.expm1((mean / chance + 1) * math.log1p(-chance)) / (mean + chance)
-
-
-def _met(ring: Ring, gbps: float) -> float:
-    """Return the part of its time in which a job exchanges."""
-    return 1 - ring.rest_s / (ring.rest_s + ring.exchange_gbit / gbps) if gbps > 0 else 1.0

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 
-from ringsched.contention.kernels import iteration_time_s
+from ringsched.contention.sharing import iteration_time, share_links
+from ringsched.contention.traffic import NUM_TOUCHED, come, cross, forget_touched, hold, leave
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.clock import LAST_PLACES, SLACK
-from ringsched.engine.fair_shares import share_fairly
 from ringsched.engine.state import (
     ENDED,
     IDLE,
     LOAD_VERSION,
     NOT_STARTED,
-    NUM_CONTENDED,
     NUM_IDLE,
     NUM_RUNNING,
-    NUM_TOUCHED,
-    STAMP,
     State,
-    touch,
 )
 from ringsched.jit import kernel, part
 from ringsched.model.checks import MAX_INTEGER
@@ -28,12 +24,10 @@ from ringsched.model.checks import MAX_INTEGER
 @kernel
 def start(arrays: Arrays, state: State, job: int, charge: int) -> None:
     """Give the job the GPUs in `chosen`, ascending, and charge them; `settle` sets its rate."""
-    num_gpus = arrays.gpus[job]
+    num_gpus, links, traffic = arrays.gpus[job], arrays.links, state.traffic
     offset = arrays.gpu_first[job]
     state.start[job] = state.now[0]
-    state.num_links[job] = 0
-    state.free_gbps[job] = math.inf
-    num_servers = 0
+    come(traffic, job)
     at = 0
     while at < num_gpus:
         server = arrays.server_of[state.chosen[at]]
@@ -45,22 +39,12 @@ def start(arrays: Arrays, state: State, job: int, charge: int) -> None:
             state.load[gpu] += charge
             at += 1
         held = at - first
-        num_servers += 1
         _charge(arrays, state, server, charge * held)
-        if held > 1:
-            state.free_gbps[job] = arrays.intra_gbps
         _drop_busy(arrays, state, server, held)
-        if held < num_gpus:
-            _enter(arrays, state, job, server)
-            rack = arrays.rack_of[server]
-            if rack >= 0:
-                state.rack_gpus[rack] += held
+        hold(links, traffic, job, server, held)
+    cross(links, traffic, job)
     state.counts[NUM_IDLE] -= num_gpus
     state.counts[LOAD_VERSION] += 1
-    state.num_servers[job] = num_servers
-    if num_servers > 1:
-        _enter_racks(arrays, state, job)
-    touch(state, job)
 
 
 @part
@@ -76,15 +60,15 @@ def _charge(arrays: Arrays, state: State, server: int, load: int) -> None:
 @kernel
 def settle(arrays: Arrays, state: State) -> None:
     """Set the rates of all jobs touched since the last call, once all starts of this instant are known."""
-    if arrays.is_fair:
-        share_fairly(arrays, state)
+    links, traffic = arrays.links, state.traffic
+    share_links(links, traffic)
     now = state.now[0]
-    for at in range(state.counts[NUM_TOUCHED]):
-        job = state.touched[at]
+    for at in range(traffic.counts[NUM_TOUCHED]):
+        job = traffic.touched[at]
         if state.heap_place[job] == ENDED:  # touched by one completion, ended by the next
             continue
         is_new = state.heap_place[job] == NOT_STARTED
-        rate = _rate(arrays, iteration_time_s(arrays, state, job))
+        rate = _rate(arrays, iteration_time(links, traffic, job))
         if is_new:
             state.remaining[job] = arrays.iterations[job]
         elif rate == state.rate[job]:
@@ -98,8 +82,7 @@ def settle(arrays: Arrays, state: State) -> None:
             _push(state, job)
         else:
             _sift(state, state.heap_place[job])
-    state.counts[NUM_TOUCHED] = 0
-    state.counts[STAMP] += 1
+    forget_touched(traffic)
 
 
 @kernel
@@ -135,8 +118,7 @@ def _finish(arrays: Arrays, state: State, job: int) -> None:
     for at in range(offset, offset + arrays.gpus[job]):
         _add_idle(arrays, state, state.gpus_of[at])
     state.counts[NUM_IDLE] += arrays.gpus[job]
-    for entry in range(2 * offset, 2 * offset + state.num_links[job]):
-        _leave(arrays, state, entry)
+    leave(arrays.links, state.traffic, job)
 
 
 @part
@@ -190,54 +172,6 @@ def _add_idle(arrays: Arrays, state: State, gpu: int) -> None:
     state.holder[gpu] = IDLE
     state.num_idle[server] += 1
     state.idle_share[server] = state.num_idle[server] / arrays.capacity[server]
-
-
-# Links: a list of entries for each, an entry being one job on one link.
-
-
-@part
-def _enter(arrays: Arrays, state: State, job: int, link: int) -> None:
-    entry = 2 * arrays.gpu_first[job] + state.num_links[job]
-    state.num_links[job] += 1
-    place = state.num_on_link[link]
-    state.on_link[arrays.link_first[link] + place] = entry
-    state.entry_link[entry] = link
-    state.entry_place[entry] = place
-    _resize(arrays, state, link, place + 1)
-
-
-@part
-def _enter_racks(arrays: Arrays, state: State, job: int) -> None:
-    """Enter the uplinks of the racks that hold a part of the job, not all of it."""
-    offset = arrays.gpu_first[job]
-    for at in range(offset, offset + arrays.gpus[job]):
-        rack = arrays.rack_of[arrays.server_of[state.gpus_of[at]]]
-        if rack >= 0 and state.rack_gpus[rack] > 0:
-            if state.rack_gpus[rack] < arrays.gpus[job]:
-                _enter(arrays, state, job, rack)
-            state.rack_gpus[rack] = 0
-
-
-@part
-def _leave(arrays: Arrays, state: State, entry: int) -> None:
-    """Take an entry off its link; the last one there takes its place."""
-    link = state.entry_link[entry]
-    first = arrays.link_first[link]
-    last = state.on_link[first + state.num_on_link[link] - 1]
-    state.on_link[first + state.entry_place[entry]] = last
-    state.entry_place[last] = state.entry_place[entry]
-    _resize(arrays, state, link, state.num_on_link[link] - 1)
-
-
-@part
-def _resize(arrays: Arrays, state: State, link: int, num_jobs: int) -> None:
-    """Set the number of jobs on a link; all of them are touched."""
-    state.counts[NUM_CONTENDED] += int(num_jobs > 1) - int(state.num_on_link[link] > 1)
-    state.num_on_link[link] = num_jobs
-    state.shared_gbps[link] = arrays.uplink_gbps[link] / arrays.factor[num_jobs]
-    first = arrays.link_first[link]
-    for at in range(first, first + num_jobs):
-        touch(state, arrays.entry_job[state.on_link[at]])
 
 
 # Completions: a binary heap of running jobs by (finish, job), each job knowing its place.

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from ringsched.contention.extremes import Extremes, uncontended_tau
+from ringsched.contention.fabric import Extremes, Fabric, fabric_of
 from ringsched.contention.iteration_time import Work, work_of
-from ringsched.contention.network import Network, Shape, network_of, shape_of
+from ringsched.contention.network import Network, Shape
 from ringsched.engine.clock import Clock, clock_of
 from ringsched.errors import InputError
 from ringsched.model import Job, Placement, Scenario
@@ -29,7 +29,7 @@ class Problem:
 
     scenario: Scenario
     clock: Clock
-    network: Network
+    fabric: Fabric
     num_gpus: int  # N: available GPUs
     server_index: dict[str, int]  # by name
     first_gpu: tuple[int, ...]  # of each server, and the total at the end
@@ -50,6 +50,11 @@ class Problem:
         return min(self.release, default=0)
 
     @property
+    def network(self) -> Network:
+        """The tree of links."""
+        return self.fabric.network
+
+    @property
     def num_jobs(self) -> int:
         """How many jobs, the running ones included."""
         return len(self.gpus)
@@ -66,7 +71,11 @@ class Problem:
 
     def shape(self, gpus: Sequence[int]) -> Shape:
         """Return what the network sees of a job on these GPUs."""
-        return shape_of(self.network, Counter(map(self.server_of.__getitem__, gpus)))
+        return self.fabric.shape(Counter(map(self.server_of.__getitem__, gpus)))
+
+    def alone_tau(self, job: int, shape: Shape) -> float:
+        """Return seconds per iteration of a job on such GPUs, with no other job around."""
+        return self.fabric.alone_tau(self.works[job], shape)
 
     def placement(self, gpus: Sequence[int]) -> Placement:
         """Return GPU numbers as a placement, servers in order."""
@@ -82,9 +91,13 @@ class Problem:
         return _numbered(placement, self.server_index, self.first_gpu)
 
     def ring(self, gpus: Sequence[int]) -> tuple[tuple[str, int], ...]:
-        """Return the workers by rack, server and GPU, so that the ring crosses each uplink once each way."""
-        servers, rack_of = self.scenario.cluster.servers, self.network.rack_of
-        ordered = sorted(gpus, key=lambda gpu: (rack_of[self.server_of[gpu]], gpu))
+        """Return the workers by switches from the core down, server and GPU.
+
+        So the ring crosses each uplink once each way.
+        """
+        servers, path = self.scenario.cluster.servers, self.network.path
+        from_core = {server: tuple(path(server))[:0:-1] for server in {self.server_of[gpu] for gpu in gpus}}
+        ordered = sorted(gpus, key=lambda gpu: (from_core[self.server_of[gpu]], gpu))
         return tuple(
             (servers[self.server_of[gpu]].name, gpu - self.first_gpu[self.server_of[gpu]]) for gpu in ordered
         )
@@ -104,8 +117,8 @@ def problem_of(scenario: Scenario) -> Problem:
     (3,)
     """
     cluster, jobs, clock = scenario.cluster, scenario.jobs, clock_of(scenario.time)
-    network = network_of(cluster)
-    paces = _paces(scenario, network)
+    fabric = fabric_of(cluster, scenario.contention)
+    paces = _paces(scenario, fabric)
     worst_case = tuple(_worst_case(at, job, paces[at].worst_tau, clock) for at, job in enumerate(jobs))
     server_index = {server.name: at for at, server in enumerate(cluster.servers)}
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
@@ -115,13 +128,13 @@ def problem_of(scenario: Scenario) -> Problem:
         tau = pace.best_tau
         if job.running_on is not None:
             gpus_on = {server_index[name]: len(held) for name, held in job.running_on.items()}
-            tau = uncontended_tau(pace.work, shape_of(network, gpus_on), network, scenario.contention)
+            tau = fabric.alone_tau(pace.work, fabric.shape(gpus_on))
         return clock.duration(job.remaining_iterations, clock.rate(tau))
 
     return Problem(
         scenario=scenario,
         clock=clock,
-        network=network,
+        fabric=fabric,
         num_gpus=cluster.capacity,
         server_index=server_index,
         first_gpu=first_gpu,
@@ -152,9 +165,9 @@ class _Pace(NamedTuple):
     worst_tau: float
 
 
-def _paces(scenario: Scenario, network: Network) -> list[_Pace]:
+def _paces(scenario: Scenario, fabric: Fabric) -> list[_Pace]:
     """Return the pace of every job; those of a trace are of few kinds, and each is computed once."""
-    extremes = Extremes(network, scenario.contention, sum(job.gpus >= 2 for job in scenario.jobs))
+    extremes = Extremes(fabric, sum(job.gpus >= 2 for job in scenario.jobs))
     known: dict[tuple[int, float, float], _Pace] = {}
     paces = []
     for job in scenario.jobs:

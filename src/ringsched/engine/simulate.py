@@ -12,6 +12,7 @@ from ringsched.engine.arrays import arrays_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.engine.state import IDLE, new_state, reset, run_of
+from ringsched.jit import runnable
 
 # Decides where a job goes now: GPU numbers, or None to wait.
 Place = Callable[["LiveCluster", int], Sequence[int] | None]
@@ -23,7 +24,11 @@ class LiveCluster:
     def __init__(self, problem: Problem) -> None:
         self._arrays = arrays_of(problem)
         self._state = new_state(self._arrays)
-        reset(self._arrays, self._state)
+        self._reset, self._start, self._settle, self._next_completion, self._advance = (
+            runnable(function, interpreted=self._arrays.interpreted)
+            for function in (reset, kernels.start, kernels.settle, kernels.next_completion, kernels.advance)
+        )
+        self._reset(self._arrays, self._state)
         for job, gpus in problem.running.items():
             self.start(job, gpus)
 
@@ -38,24 +43,24 @@ class LiveCluster:
 
     def num_jobs_on(self, link: int) -> int:
         """Return n_v, how many running jobs cross the uplink of node `link`."""
-        return int(self._state.num_on_link[link])
+        return int(self._state.traffic.num_on_link[link])
 
     def start(self, job: int, gpus: Sequence[int]) -> None:
         """Give `gpus` to `job`; its rate is set by the next `settle`."""
         self._state.chosen[: len(gpus)] = sorted(gpus)
-        kernels.start(self._arrays, self._state, job, 0)
+        self._start(self._arrays, self._state, job, 0)
 
     def settle(self) -> None:
         """Set the rates of the new set of running jobs, once all starts of this instant are known."""
-        kernels.settle(self._arrays, self._state)
+        self._settle(self._arrays, self._state)
 
     def next_completion(self) -> float:
         """Return the earliest finish of a running job; infinity if none runs."""
-        return kernels.next_completion(self._state)
+        return float(self._next_completion(self._state))
 
     def advance(self, time: float) -> None:
         """Move on to `time` and end the jobs that complete there."""
-        kernels.advance(self._arrays, self._state, float(time))  # one type, compiled once
+        self._advance(self._arrays, self._state, float(time))  # one type, compiled once
 
     def run(self) -> Run:
         """Return what happened, once all jobs have ended."""

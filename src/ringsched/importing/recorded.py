@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ringsched.contention.stays import Stay, iterations_done
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.generate.like_servers import CONTENTION, INTER_SERVER_GBPS, INTRA_SERVER_GBPS, REDUCE_GBPS
-from ringsched.importing.paces import Stay, iterations_done
 from ringsched.importing.report import Tally
 from ringsched.io.catalogue import CATALOGUE
 from ringsched.io.traces.rows import BadRow, Recorded, TraceRow

@@ -14,7 +14,7 @@ from ringsched.model.scenario import Scenario
 SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps")
 CONTENTION = ("share", "degradation", "table", "server_latency_ms")
 UNCERTAIN = (*SPEEDS, "share", "degradation", "server_latency_ms")
-EVERY_MODEL = ("server_latency_ms",)  # the rest of CONTENTION means something to the paper's alone
+EVERY_MODEL = ("server_latency_ms",)  # the rest of CONTENTION belongs to some models only
 
 Interval = tuple[float, float]
 
@@ -58,9 +58,11 @@ class Calibration(Replaceable):
             table_intervals=self._checked_table(),
         )
 
-    def contention_fields(self, model: str = "paper") -> dict[str, Any]:
-        """Return those of [contention] that are known and mean something under the model."""
-        names = CONTENTION if model == "paper" else EVERY_MODEL
+    def contention_fields(self, settings: Contention | None = None) -> dict[str, Any]:
+        """Return those of [contention] that are known; of a model only those that belong to it."""
+        names = (
+            name for name in CONTENTION if settings is None or name in EVERY_MODEL or settings.takes(name)
+        )
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
@@ -103,9 +105,9 @@ def apply_calibration(calibration: Calibration, scenario: Scenario, *, keep_mode
     """
     speeds = {name: value for name in SPEEDS if (value := getattr(calibration, name)) is not None}
     contention, known = scenario.contention, calibration.contention_fields()
-    if contention.model == "reserved" and not keep_model and known.keys() - EVERY_MODEL:
+    if contention.takes("lanes") and not keep_model and known.keys() - EVERY_MODEL:
         contention = contention.replace(model="paper")
-    changes = calibration.contention_fields(contention.model)
+    changes = calibration.contention_fields(contention)
     return scenario.replace(
         cluster=scenario.cluster.replace(**speeds), contention=contention.replace(**changes)
     )

@@ -4,15 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from ringsched.errors import InputError
 from ringsched.model.checks import Replaceable, choice, integer, number, sequence, settle
 
-MAX_MIN = "max-min"
-PHASES = "phases"
-FAIR_MODELS = (MAX_MIN, PHASES)  # links are shared fairly; nothing else is to be set
-MODELS = ("paper", *FAIR_MODELS, "reserved")
+
+class NamedModel(Protocol):
+    """A contention model of the user's; ringsched.contention.model says what it can do."""
+
+    @property
+    def name(self) -> str:
+        """What plans call it."""
+
+
+class _Takes(NamedTuple):
+    fields: tuple[str, ...]
+    required: tuple[str, ...]
+
+
+_SETTINGS = ("share", "degradation", "table", "lanes")  # those that belong to some models only
+_DECLARED: dict[str, _Takes] = {}
+
+
+def declare_model(name: str, fields: tuple[str, ...] = (), required: tuple[str, ...] = ()) -> None:
+    """Make a model known by its name, with those of the fields below that belong to it.
+
+    The models of ringsched.contention declare themselves.
+    """
+    _DECLARED[name] = _Takes(fields, required)
+
+
+def model_names() -> tuple[str, ...]:
+    """Return the names of all models that are known, ringsched's own first."""
+    return tuple(_DECLARED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +47,8 @@ class Contention(Replaceable):
     Parameters
     ----------
     model
-        "paper": the bottleneck rule of the paper's section 4.1. "max-min": links share their speed fairly
+        A name, or an object of the user's. "paper": the bottleneck rule of the paper's section 4.1.
+        "max-min": links share their speed fairly
         among the average rates that the jobs ask for, and what one leaves others take. "phases": they do so
         at each moment, among those that exchange just then, which they do by chance. "reserved": every link
         is divided into lanes of equal speed, and a job on it has one of them, whatever the others do.
@@ -40,7 +66,7 @@ class Contention(Replaceable):
         jobs than lanes share the link equally.
     """
 
-    model: str = "paper"
+    model: str | NamedModel = "paper"
     share: float | None = None
     degradation: float | None = None
     server_latency_ms: float = 0.0
@@ -48,23 +74,37 @@ class Contention(Replaceable):
     lanes: int | None = None
 
     def __post_init__(self) -> None:
-        settle(
-            self,
-            model=choice(self.model, "model", MODELS),
-            server_latency_ms=number(self.server_latency_ms, "server_latency_ms", minimum=0),
-        )
-        if self.model in FAIR_MODELS:
-            self._check_absent("share", "degradation", "table", "lanes")
-        elif self.model == "reserved":
-            self._check_reserved()
-        elif self.lanes is not None:
-            raise InputError('means something only with model = "reserved"', field="lanes")
-        elif self.table is None:
+        if isinstance(self.model, str):
+            choice(self.model, "model", _DECLARED)
+        settle(self, server_latency_ms=number(self.server_latency_ms, "server_latency_ms", minimum=0))
+        self._check_fields()
+        if self.table is not None:
+            settle(self, table=self._checked_table(self.table))
+        elif self.takes("share"):
             share = 1.0 if self.share is None else number(self.share, "share", above=0, maximum=1)
             loss = 0.0 if self.degradation is None else number(self.degradation, "degradation", minimum=0)
             settle(self, share=share, degradation=loss)
-        else:
-            settle(self, table=self._checked_table(self.table))
+        if self.lanes is not None:
+            settle(self, lanes=integer(self.lanes, "lanes", minimum=1))
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model, also of one of the user's."""
+        return self.model if isinstance(self.model, str) else self.model.name
+
+    def takes(self, field: str) -> bool:
+        """Whether a field belongs to the model."""
+        return isinstance(self.model, str) and field in _DECLARED[self.model].fields
+
+    def _check_fields(self) -> None:
+        for field in _SETTINGS:
+            if getattr(self, field) is not None and not self.takes(field):
+                owner = next(name for name, takes in _DECLARED.items() if field in takes.fields)
+                raise InputError(f'is only allowed with model = "{owner}"', field=field)
+        if isinstance(self.model, str):
+            for field in _DECLARED[self.model].required:
+                if getattr(self, field) is None:
+                    raise InputError(f'is required with model = "{self.model}"', field=field)
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with `changes` applied; a table replaces share and degradation, and they a table.
@@ -72,23 +112,12 @@ class Contention(Replaceable):
         With another model go the fields of the old one.
         """
         if changes.get("model", self.model) != self.model:
-            changes = dict.fromkeys(("share", "degradation", "table", "lanes")) | changes
+            changes = dict.fromkeys(_SETTINGS) | changes
         elif changes.get("table") is not None:
             changes = {"share": None, "degradation": None} | changes
         elif not changes.keys().isdisjoint({"share", "degradation"}):
             changes = {"table": None} | changes
         return dataclasses.replace(self, **changes)
-
-    def _check_absent(self, *fields: str) -> None:
-        for field in fields:
-            if getattr(self, field) is not None:
-                raise InputError(f'means nothing with model = "{self.model}"', field=field)
-
-    def _check_reserved(self) -> None:
-        self._check_absent("share", "degradation", "table")
-        if self.lanes is None:
-            raise InputError('is required with model = "reserved"', field="lanes")
-        settle(self, lanes=integer(self.lanes, "lanes", minimum=1))
 
     def _checked_table(self, table: object) -> tuple[float, ...]:
         for field in ("share", "degradation"):
@@ -110,11 +139,8 @@ class Contention(Replaceable):
 
     def expanded(self) -> dict[str, Any]:
         """Return the fields as a scenario file writes them, defaults filled in."""
-        fields: dict[str, Any] = {"model": self.model, "server_latency_ms": self.server_latency_ms}
-        if self.model in FAIR_MODELS:
-            return fields
-        if self.model == "reserved":
-            return fields | {"lanes": self.lanes}
+        fields: dict[str, Any] = {"model": self.model_name, "server_latency_ms": self.server_latency_ms}
+        given = {name: getattr(self, name) for name in _SETTINGS if getattr(self, name) is not None}
         if self.table is not None:
-            return fields | {"table": list(self.table)}
-        return fields | {"share": self.share, "degradation": self.degradation}
+            given["table"] = list(self.table)
+        return fields | given

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from ringsched.contention.traffic import copy_job, copy_links
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.kernels import _duration, _push, advance, next_completion, settle
-from ringsched.engine.state import NUM_CONTENDED, NUM_IDLE, NUM_RUNNING, NUM_TOUCHED, State
+from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, State
 from ringsched.jit import kernel, part
 from ringsched.online.course import NUM_AHEAD, Stage, outlive
 from ringsched.placement.charges import MAX_LOAD
@@ -24,10 +25,9 @@ def look_ahead(stage: Stage) -> None:
     stage.course.counts[NUM_AHEAD] += 1
     ghost.now[0] = state.now[0]
     ghost.counts[NUM_IDLE] = state.counts[NUM_IDLE]
-    ghost.counts[NUM_CONTENDED] = state.counts[NUM_CONTENDED]
     ghost.counts[NUM_RUNNING] = 0
-    ghost.counts[NUM_TOUCHED] = 0
-    _copy_cluster(arrays, state, ghost)
+    _copy_cluster(state, ghost)
+    copy_links(arrays.links, state.traffic, ghost.traffic)
     is_as_believed = True
     for at in range(state.counts[NUM_RUNNING]):
         job = state.heap[at]
@@ -61,7 +61,7 @@ def start_ahead(stage: Stage, job: int, latest: float) -> float:
 
 
 @part
-def _copy_cluster(arrays: Arrays, state: State, ghost: State) -> None:
+def _copy_cluster(state: State, ghost: State) -> None:
     for gpu in range(len(state.holder)):
         ghost.holder[gpu] = state.holder[gpu]
         ghost.idle[gpu] = state.idle[gpu]
@@ -72,12 +72,6 @@ def _copy_cluster(arrays: Arrays, state: State, ghost: State) -> None:
         ghost.server_load[server] = state.server_load[server]
         ghost.whole_load[server] = state.whole_load[server]
         ghost.rest_load[server] = state.rest_load[server]
-    for link in range(len(state.num_on_link)):
-        ghost.num_on_link[link] = state.num_on_link[link]
-        ghost.shared_gbps[link] = state.shared_gbps[link]
-        first = arrays.link_first[link]
-        for at in range(first, first + state.num_on_link[link]):
-            ghost.on_link[at] = state.on_link[at]
 
 
 @part
@@ -85,12 +79,7 @@ def _copy_job(arrays: Arrays, state: State, ghost: State, job: int) -> None:
     offset = arrays.gpu_first[job]
     for at in range(offset, offset + arrays.gpus[job]):
         ghost.gpus_of[at] = state.gpus_of[at]
-    for entry in range(2 * offset, 2 * offset + state.num_links[job]):
-        ghost.entry_link[entry] = state.entry_link[entry]
-        ghost.entry_place[entry] = state.entry_place[entry]
-    ghost.num_links[job] = state.num_links[job]
-    ghost.num_servers[job] = state.num_servers[job]
-    ghost.free_gbps[job] = state.free_gbps[job]
+    copy_job(arrays.links, state.traffic, ghost.traffic, job)
     ghost.since[job] = state.since[job]
     ghost.rate[job] = state.rate[job]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from ringsched.contention.extremes import Extremes
+from ringsched.contention.fabric import Extremes
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.model import Job
 from ringsched.model.checks import MAX_INTEGER
@@ -35,7 +35,7 @@ def believed_problem(problem: Problem, error: float, seed: int) -> Problem:
 
 def _best_case_taus(problem: Problem) -> list[float]:
     """Return seconds an iteration in the best case, also of jobs that run already."""
-    extremes = Extremes(problem.network, problem.scenario.contention, 0)
+    extremes = Extremes(problem.fabric, 0)
     return [
         extremes.best_case_tau(work, gpus) for work, gpus in zip(problem.works, problem.gpus, strict=True)
     ]

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ringsched.contention.traffic import NUM_CONTENDED
 from ringsched.engine.arrays import Arrays, Floats, Integers
-from ringsched.engine.state import NUM_CONTENDED, NUM_IDLE, State
+from ringsched.engine.state import NUM_IDLE, State
 from ringsched.jit import kernel
 from ringsched.online.waiting import NOBODY, Waiting
 from ringsched.placement.scratch import Scratch
@@ -88,7 +89,7 @@ def record(stage: Stage) -> None:
     state, course = stage.state, stage.course
     queue = course.counts[NUM_WAITING]
     busy = stage.num_gpus - state.counts[NUM_IDLE]
-    contended = state.counts[NUM_CONTENDED]
+    contended = state.traffic.counts[NUM_CONTENDED]
     at = course.counts[NUM_RECORDS]
     last = max(at - 1, 0)
     is_same = (

@@ -9,6 +9,7 @@ import numpy as np
 
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import NUM_RUNNING
+from ringsched.jit import runnable
 from ringsched.online.course import Stage
 from ringsched.online.follow import NUM_ORDERED, NUM_PLANNED, Agenda, believe_left
 from ringsched.online.settings import OnlineSettings
@@ -39,7 +40,7 @@ class Planner:
         now = float(stage.state.now[0])
         waiting = sorted(agenda.order[: agenda.counts[NUM_ORDERED]].tolist())
         running = sorted(stage.state.heap[: stage.state.counts[NUM_RUNNING]].tolist())
-        believe_left(stage, agenda)
+        runnable(believe_left, interpreted=stage.arrays.interpreted)(stage, agenda)
         candidate = self._solve(stage, agenda, waiting, running)
         if candidate is None:
             return False

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ringsched.engine.arrays import Arrays, Floats, Integers, arrays_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import NUM_RUNNING, new_state
+from ringsched.jit import runnable
 from ringsched.online.belief import believed_problem
 from ringsched.online.course import NUM_ARRIVED, NUM_RECORDS, NUM_WAITING, Stage, new_course
 from ringsched.online.dispatch import DONE, MORE, begin, dispatch
@@ -53,12 +54,14 @@ def run_online(problem: Problem, policy: OnlinePolicy, settings: OnlineSettings)
     backfills = settings.backfill == EASY
     agenda = new_agenda(stage.arrays)
     planner = None if policy.planner is None else Planner(believed, policy_named(policy.planner), settings)
-    status = MORE
+    status, interpreted = MORE, stage.arrays.interpreted
     while status in (MORE, PLAN):
         if planner is None:
-            status = dispatch(stage, backfills, exact, _EVENTS_AT_A_TIME)
+            status = runnable(dispatch, interpreted=interpreted)(stage, backfills, exact, _EVENTS_AT_A_TIME)
         else:
-            status = follow(stage, agenda, backfills, exact, _EVENTS_AT_A_TIME)
+            status = runnable(follow, interpreted=interpreted)(
+                stage, agenda, backfills, exact, _EVENTS_AT_A_TIME
+            )
             if status == PLAN and not planner.plan(stage, agenda):
                 return None
         settings.on_progress(_standing(problem, stage, planner))
@@ -89,7 +92,7 @@ def _stage(problem: Problem, believed: Problem, policy: OnlinePolicy, settings: 
         rule=rule,
         kappa=kappa,
     )
-    begin(stage.arrays, stage.state, stage.scratch, stage.queue)
+    runnable(begin, interpreted=arrays.interpreted)(stage.arrays, stage.state, stage.scratch, stage.queue)
     return stage
 
 
@@ -104,7 +107,7 @@ def _rule(problem: Problem, policy: OnlinePolicy) -> tuple[int, int]:
     if policy.name == "contention-aware":
         return QUIET_LINKS, 0
     if policy.name == "free-links":
-        return FREE_LINKS, problem.scenario.contention.lanes or 1
+        return FREE_LINKS, problem.fabric.model.lanes
     if policy.name == "lwf":
         return LEAST_WORKLOAD, 1
     return BEST_FIT, 0
@@ -131,7 +134,7 @@ def _result(stage: Stage, planner: Planner | None) -> OnlineRun:
         finish=stage.state.finished,
         gpus=stage.state.gpus_of,
         first=stage.arrays.gpu_first,
-        num_servers=stage.state.num_servers,
+        num_servers=stage.state.traffic.num_servers,
         promised=course.promised,
         backfilled=course.backfilled,
         time=course.time[:end].copy(),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ringsched.contention.extremes import Extremes, uncontended_tau
+from ringsched.contention.fabric import Extremes
 from ringsched.engine.problem import Problem
 from ringsched.model import Job
 
@@ -66,13 +66,10 @@ class Snapshots:
 
     def _extremes_among(self, num_spreadable_jobs: int) -> Extremes:
         if num_spreadable_jobs not in self._extremes:
-            network, contention = self._problem.network, self._problem.scenario.contention
-            self._extremes[num_spreadable_jobs] = Extremes(network, contention, num_spreadable_jobs)
+            self._extremes[num_spreadable_jobs] = Extremes(self._problem.fabric, num_spreadable_jobs)
         return self._extremes[num_spreadable_jobs]
 
     def _tau(self, job: int, gpus: Sequence[int]) -> float:
         if job not in self._taus:
-            problem = self._problem
-            shape, contention = problem.shape(gpus), problem.scenario.contention
-            self._taus[job] = uncontended_tau(problem.works[job], shape, problem.network, contention)
+            self._taus[job] = self._problem.alone_tau(job, self._problem.shape(gpus))
         return self._taus[job]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 
-from ringsched.contention.kernels import iteration_time_s, tau_at
+from ringsched.contention.sharing import iteration_time
+from ringsched.contention.traffic import tau_at
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.outlook import done_in, remaining_now, time_for
 from ringsched.engine.state import State
@@ -54,7 +55,7 @@ def _look(arrays: Arrays, state: State, scratch: Scratch, job: int, at: int) -> 
     other = scratch.neighbours[at]
     return (
         remaining_now(arrays, state, other),
-        iteration_time_s(arrays, state, other),
+        iteration_time(arrays.links, state.traffic, other),
         _slowed(arrays, state, scratch, job, other),
     )
 
@@ -74,9 +75,9 @@ def _neighbours(arrays: Arrays, state: State, scratch: Scratch) -> int:
     neighbours, size = scratch.neighbours, 0
     for at in range(scratch.num_links[0]):
         link = scratch.links[at]
-        if state.num_on_link[link] == 0:
+        if state.traffic.num_on_link[link] == 0:
             continue
-        other = arrays.entry_job[state.on_link[arrays.link_first[link]]]
+        other = arrays.links.entry_job[state.traffic.on_link[arrays.links.link_first[link]]]
         known = False
         for place in range(size):
             known = known or neighbours[place] == other
@@ -89,28 +90,30 @@ def _neighbours(arrays: Arrays, state: State, scratch: Scratch) -> int:
 @part
 def _taus(arrays: Arrays, state: State, scratch: Scratch, job: int) -> tuple[float, float]:
     """Return the job's tau on the chosen GPUs, alone and beside those on its links."""
-    alone = shared = math.inf
+    links, alone, shared = arrays.links, math.inf, math.inf
     num_servers = 0
-    for server in range(len(arrays.rack_of)):
+    for server in range(arrays.num_servers):
         num_servers += scratch.below[server] > 0
         if scratch.below[server] > 1:
-            alone = shared = arrays.intra_gbps
+            alone = shared = links.intra_gbps
     for at in range(scratch.num_links[0]):
         link = scratch.links[at]
-        alone = min(alone, arrays.uplink_gbps[link] / arrays.factor[1])
-        shared = min(shared, arrays.uplink_gbps[link] / arrays.factor[state.num_on_link[link] + 1])
-    return tau_at(arrays, job, alone, num_servers), tau_at(arrays, job, shared, num_servers)
+        alone = min(alone, links.alone_gbps[link])
+        num_jobs = state.traffic.num_on_link[link] + 1
+        shared = min(shared, links.uplink_gbps[link] / links.factor[num_jobs])
+    return tau_at(links, job, alone, num_servers), tau_at(links, job, shared, num_servers)
 
 
 @part
 def _slowed(arrays: Arrays, state: State, scratch: Scratch, job: int, other: int) -> float:
     """Return the tau of a running job with one more on the links that `job` would cross."""
-    bandwidth_gbps = state.free_gbps[other]
-    entry = 2 * arrays.gpu_first[other]
-    for at in range(entry, entry + state.num_links[other]):
-        link = state.entry_link[at]
-        num_jobs = state.num_on_link[link]
+    links, traffic = arrays.links, state.traffic
+    bandwidth_gbps = traffic.free_gbps[other]
+    first = links.entry_first[other]
+    for entry in range(first, first + traffic.num_links[other]):
+        link = traffic.entry_link[entry]
+        num_jobs = traffic.num_on_link[link]
         if 0 < scratch.below[link] < arrays.gpus[job]:
             num_jobs += 1
-        bandwidth_gbps = min(bandwidth_gbps, arrays.uplink_gbps[link] / arrays.factor[num_jobs])
-    return tau_at(arrays, other, bandwidth_gbps, state.num_servers[other])
+        bandwidth_gbps = min(bandwidth_gbps, links.uplink_gbps[link] / links.factor[num_jobs])
+    return tau_at(links, other, bandwidth_gbps, traffic.num_servers[other])

@@ -18,7 +18,7 @@ def best_fit(arrays: Arrays, state: State, job: int, most_jobs: int) -> bool:
     wanted = arrays.gpus[job]
     tightest = -1
     most_idle = 0
-    for server in range(len(arrays.rack_of)):
+    for server in range(arrays.num_servers):
         idle = state.num_idle[server]
         most_idle = max(most_idle, idle)
         if idle >= wanted and (tightest < 0 or idle < state.num_idle[tightest]):
@@ -27,8 +27,8 @@ def best_fit(arrays: Arrays, state: State, job: int, most_jobs: int) -> bool:
         return take(arrays, state, tightest, 0, wanted) == wanted
     num_chosen = 0
     for idle in range(most_idle, 0, -1):  # emptiest first, then by index
-        for server in range(len(arrays.rack_of)):
-            if state.num_idle[server] == idle and state.num_on_link[server] < most_jobs:
+        for server in range(arrays.num_servers):
+            if state.num_idle[server] == idle and state.traffic.num_on_link[server] < most_jobs:
                 num_chosen = take(arrays, state, server, num_chosen, wanted)
                 if num_chosen == wanted:
                     sort(state.chosen, wanted)

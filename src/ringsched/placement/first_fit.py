@@ -11,7 +11,7 @@ from ringsched.jit import kernel
 def first_fit(arrays: Arrays, state: State, job: int, limit: int) -> bool:
     """Choose the first eligible GPUs by (server, GPU)."""
     wanted, num_chosen = arrays.gpus[job], 0
-    for server in range(len(arrays.rack_of)):
+    for server in range(arrays.num_servers):
         if state.num_idle[server] == 0:
             continue
         for gpu in range(arrays.first_gpu[server], arrays.first_gpu[server + 1]):

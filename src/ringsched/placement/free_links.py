@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ringsched.contention.network import CORE
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.state import State
 from ringsched.jit import kernel, part
@@ -19,23 +20,22 @@ def free_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jo
     if not best_fit(arrays, state, job, most_jobs):
         return False
     scratch.num_links[0] = _crossed(arrays, state, scratch, job)
-    num_full = 0  # of racks; best fit has looked at servers
+    num_full = 0  # of switches; best fit has looked at servers
     for at in range(scratch.num_links[0]):
-        num_full += state.num_on_link[scratch.links[at]] >= most_jobs
+        num_full += state.traffic.num_on_link[scratch.links[at]] >= most_jobs
     return num_full == 0
 
 
 @part
 def _crossed(arrays: Arrays, state: State, scratch: Scratch, job: int) -> int:
     """List the links the job would cross on the chosen GPUs: 0 < y(v) < G, eq. (6)."""
-    below, wanted, num_links = scratch.below, arrays.gpus[job], 0
+    links, below, wanted, num_links = arrays.links, scratch.below, arrays.gpus[job], 0
     below[:] = 0
     for at in range(wanted):
-        server = arrays.server_of[state.chosen[at]]
-        below[server] += 1
-        rack = arrays.rack_of[server]
-        if rack >= 0:
-            below[rack] += 1
+        node = arrays.server_of[state.chosen[at]]
+        while node != CORE:
+            below[node] += 1
+            node = links.parent_of[node]
     for node in range(len(below)):
         if 0 < below[node] < wanted:
             scratch.links[num_links] = node

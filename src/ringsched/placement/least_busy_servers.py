@@ -38,7 +38,7 @@ def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tup
     where in `order` they begin and end.
     """
     end = 0
-    for server in range(len(arrays.rack_of)):
+    for server in range(arrays.num_servers):
         if arrays.capacity[server] > 0:
             order[end] = server
             end += 1

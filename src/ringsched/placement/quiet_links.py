@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ringsched.contention.network import CORE
 from ringsched.engine.arrays import Arrays
 from ringsched.engine.state import State
 from ringsched.jit import kernel, part
@@ -9,15 +10,13 @@ from ringsched.placement.best_fit import take
 from ringsched.placement.scratch import Scratch
 from ringsched.placement.select import sort
 
-_NO_RACK = -1
-
 
 @kernel
 def one_server(arrays: Arrays, state: State, job: int) -> bool:
     """Choose GPUs of the server with the fewest idle ones that holds the job whole, if there is one."""
     wanted = arrays.gpus[job]
     tightest = -1
-    for server in range(len(arrays.rack_of)):
+    for server in range(arrays.num_servers):
         idle = state.num_idle[server]
         if idle >= wanted and (tightest < 0 or idle < state.num_idle[tightest]):
             tightest = server
@@ -28,26 +27,26 @@ def one_server(arrays: Arrays, state: State, job: int) -> bool:
 
 @kernel
 def quiet_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int) -> bool:
-    """Choose GPUs of servers whose uplinks are crossed by at most `most_on_link` jobs so far.
+    """Choose GPUs behind links that are crossed by at most `most_on_link` jobs so far.
 
-    First of all the quietest links that suffice; on those one rack, if one suffices; there the fewest
+    First of all the quietest links that suffice; on those one switch, if one suffices; there the fewest
     servers, and the last of them as tight as possible. False if there are too few behind such links.
     """
     wanted = arrays.gpus[job]
     level = 0
     while level <= most_on_link:
-        rack = _tightest_rack(arrays, state, scratch, wanted, level)
+        switch = _tightest_switch(arrays, state, scratch, wanted, level)
         total = 0
         next_level = most_on_link + 1
-        for server in range(len(arrays.rack_of)):
+        for server in range(arrays.num_servers):
             if state.num_idle[server] > 0:
                 on_link = _busiest_link(arrays, state, server)
                 if on_link <= level:
                     total += state.num_idle[server]
                 else:
                     next_level = min(next_level, on_link)
-        if rack != _NO_RACK or total >= wanted:
-            _choose(arrays, state, scratch, wanted, level, rack)
+        if switch != CORE or total >= wanted:
+            _choose(arrays, state, scratch, wanted, level, switch)
             return True
         level = next_level
     return False
@@ -55,41 +54,46 @@ def quiet_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_o
 
 @part
 def _busiest_link(arrays: Arrays, state: State, server: int) -> int:
-    """Return how many jobs cross the uplink of a server or that of its rack, whichever has more."""
-    rack = arrays.rack_of[server]
-    on_link = state.num_on_link[server]
-    return on_link if rack < 0 else max(on_link, state.num_on_link[rack])
+    """Return the most jobs that cross one of the uplinks from a server to the core."""
+    on_link = state.traffic.num_on_link[server]
+    node = arrays.links.parent_of[server]
+    while node != CORE:
+        on_link = max(on_link, state.traffic.num_on_link[node])
+        node = arrays.links.parent_of[node]
+    return on_link
 
 
 @part
-def _tightest_rack(arrays: Arrays, state: State, scratch: Scratch, wanted: int, level: int) -> int:
-    """Return the rack with the fewest idle GPUs that suffice, behind quiet links of its servers.
+def _tightest_switch(arrays: Arrays, state: State, scratch: Scratch, wanted: int, level: int) -> int:
+    """Return the switch with the fewest idle GPUs that suffice, behind quiet links below it; else CORE.
 
-    Inside a rack its own uplink is not crossed.
+    Inside a switch its own uplink is not crossed.
     """
-    num_servers, num_nodes = len(arrays.rack_of), len(arrays.capacity)
-    idle = scratch.rack_idle
-    for rack in range(num_servers, num_nodes):
-        idle[rack] = 0
-    for server in range(num_servers):
-        rack = arrays.rack_of[server]
-        if rack >= 0 and state.num_on_link[server] <= level:
-            idle[rack] += state.num_idle[server]
-    tightest = _NO_RACK
-    for rack in range(num_servers, num_nodes):
-        if idle[rack] >= wanted and (tightest == _NO_RACK or idle[rack] < idle[tightest]):
-            tightest = rack
+    idle, num_on_link = scratch.idle_below, state.traffic.num_on_link
+    for switch in range(arrays.num_servers, len(arrays.capacity)):
+        idle[switch] = 0
+    for server in range(arrays.num_servers):
+        node = server
+        while num_on_link[node] <= level:
+            node = arrays.links.parent_of[node]
+            if node == CORE:
+                break
+            idle[node] += state.num_idle[server]
+    tightest = CORE
+    for switch in range(arrays.num_servers, len(arrays.capacity)):
+        if idle[switch] >= wanted and (tightest == CORE or idle[switch] < idle[tightest]):
+            tightest = switch
     return tightest
 
 
 @part
-def _choose(arrays: Arrays, state: State, scratch: Scratch, wanted: int, level: int, rack: int) -> None:
-    """Take the emptiest servers, and as the last one the fullest that holds the rest."""
-    for server in range(len(arrays.rack_of)):
-        if rack == _NO_RACK:
-            scratch.taken[server] = _busiest_link(arrays, state, server) > level
-        else:
-            scratch.taken[server] = arrays.rack_of[server] != rack or state.num_on_link[server] > level
+def _choose(arrays: Arrays, state: State, scratch: Scratch, wanted: int, level: int, switch: int) -> None:
+    """Take the emptiest servers below a switch, and as the last one the fullest that holds the rest."""
+    for server in range(arrays.num_servers):
+        node = server
+        while node != switch and node != CORE and state.traffic.num_on_link[node] <= level:
+            node = arrays.links.parent_of[node]
+        scratch.taken[server] = node != switch  # not below it, or behind a busy link
     num_chosen = 0
     while num_chosen < wanted:
         server = _next_server(state, scratch, wanted - num_chosen)

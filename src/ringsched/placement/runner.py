@@ -13,6 +13,7 @@ from ringsched.engine.arrays import Arrays, Floats, Integers, arrays_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.engine.state import new_state, run_of
+from ringsched.jit import runnable
 from ringsched.placement.charges import CHARGE_UNITS, MAX_LOAD, charges
 from ringsched.placement.scratch import new_scratch
 from ringsched.placement.trial import DONE, FIXED, Queue, run_trial
@@ -44,7 +45,7 @@ class Runner:
         """Return the makespan of a trial, or None if it is infeasible or not below the deadline."""
         # Always the same types, so that numba compiles the kernel only once.
         limit = MAX_LOAD if theta is None else min(theta * CHARGE_UNITS, MAX_LOAD)
-        status = run_trial(
+        status = runnable(run_trial, interpreted=self._arrays.interpreted)(
             self._arrays, self._state, self._scratch, self._queue, rule, limit, kappa, float(deadline)
         )
         return float(self._state.finished.max(initial=0.0)) if status == DONE else None

@@ -19,7 +19,7 @@ class Scratch(NamedTuple):
     selected: Integers  # which of them it took, for which job, at which version of the loads
     eligible: Integers  # GPUs
     drawn: Integers  # how many random numbers were used
-    rack_idle: Integers  # of each node
+    idle_below: Integers  # of each node
     taken: NDArray[np.bool_]  # of each server: chosen already, or not to be chosen
     below: Integers  # of each node: GPUs chosen at or below it
     links: Integers  # links that would be crossed ...
@@ -29,7 +29,7 @@ class Scratch(NamedTuple):
 
 def new_scratch(arrays: Arrays) -> Scratch:
     """Return room for a cluster."""
-    num_servers, num_gpus = len(arrays.rack_of), len(arrays.server_of)
+    num_servers, num_gpus = arrays.num_servers, len(arrays.server_of)
     return Scratch(
         servers=np.arange(num_servers),
         no_tie=np.zeros(num_servers),
@@ -37,7 +37,7 @@ def new_scratch(arrays: Arrays) -> Scratch:
         selected=np.full(4, -1, dtype=np.int64),
         eligible=np.zeros(num_gpus, dtype=np.int64),
         drawn=np.zeros(1, dtype=np.int64),
-        rack_idle=np.zeros(len(arrays.capacity), dtype=np.int64),
+        idle_below=np.zeros(len(arrays.capacity), dtype=np.int64),
         taken=np.zeros(num_servers, dtype=np.bool_),
         below=np.zeros(len(arrays.capacity), dtype=np.int64),
         links=np.zeros(len(arrays.capacity), dtype=np.int64),

@@ -24,7 +24,7 @@ def solve_free_links(problem: Problem, settings: Settings) -> Candidate | None:
     """Let spread jobs wait for links with nobody on them, or with a lane to be reserved."""
     from ringsched.placement.trial import FREE_LINKS
 
-    return _once(problem, settings, FREE_LINKS, problem.scenario.contention.lanes or 1, {})
+    return _once(problem, settings, FREE_LINKS, problem.fabric.model.lanes, {})
 
 
 def solve_adaptive_overlap(problem: Problem, settings: Settings) -> Candidate | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ringsched.contention.sharing import is_counting, model_of
 from ringsched.engine.problem import Problem
 from ringsched.errors import InputError
-from ringsched.model import Certificate
-from ringsched.model.contention import MODELS
+from ringsched.model import Certificate, Contention
+from ringsched.model.contention import model_names
 from ringsched.model.objective import MAKESPAN
 from ringsched.search.bisection import Candidate
 
@@ -72,10 +73,17 @@ class Policy:
     options: frozenset[str]  # those that mean something here, as the command names them
     summary: str
     solve: Solve
-    models: tuple[str, ...] = MODELS  # of contention, under which it can plan
+    counting_only: bool = False  # it plans only where one job less on a link never slows another
     certify: Certify | None = None  # given a bound on the makespan, in the clock's units
 
-    def check_model(self, model: str) -> None:
-        """Raise if the policy cannot plan under this model of contention."""
-        if model not in self.models:
-            raise InputError(f"must not be {model!r} for policy {self.name!r}", field="contention.model")
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The contention models, by name, under which it can plan."""
+        return tuple(name for name in model_names() if is_counting(name) or not self.counting_only)
+
+    def check_model(self, contention: Contention) -> None:
+        """Raise if the policy cannot plan under this contention model."""
+        if self.counting_only and not model_of(contention).is_counting:
+            raise InputError(
+                f"must not be {contention.model_name!r} for policy {self.name!r}", field="contention.model"
+            )

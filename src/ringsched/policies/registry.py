@@ -100,7 +100,7 @@ POLICIES: tuple[Policy, ...] = (
         options=frozenset(),
         summary="two spread jobs share a link only if it lowers the sum of their completions",
         solve=solve_adaptive_overlap,
-        models=("paper", "reserved"),  # its test is about two jobs on one link alone
+        counting_only=True,  # its test is about two jobs on one link alone
     ),
     Policy(
         name="exact",
@@ -110,7 +110,7 @@ POLICIES: tuple[Policy, ...] = (
         options=frozenset({"time-limit"}),
         summary="proves the best plan of a handful of jobs",
         solve=solve_exact,
-        models=("paper", "reserved"),  # the proof rests on this: one job less never slows another
+        counting_only=True,  # the proof rests on this: one job less never slows another
     ),
 )
 

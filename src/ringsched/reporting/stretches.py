@@ -8,7 +8,6 @@ import numpy as np
 
 from ringsched.analysis.blame.parts import Split
 from ringsched.analysis.blame.timeline import Floats
-from ringsched.contention.extremes import uncontended_tau
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 
@@ -64,7 +63,7 @@ def slowed_stretches(stretches: Stretches) -> list[Slowed]:
 
 def _stretches(problem: Problem, split: Split, job: int) -> Stretches:
     work, shape = problem.works[job], split.shapes[job]
-    alone_s = uncontended_tau(work, shape, problem.network, problem.scenario.contention)
+    alone_s = problem.alone_tau(job, shape)
     intervals = split.intervals(job)
     instants_s = intervals.instants * problem.clock.unit_s
     lengths_s = np.diff(instants_s)

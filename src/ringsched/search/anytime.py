@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from threading import Event
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ringsched.engine.arrays import Arrays, Integers, arrays_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.engine.state import State, new_state, run_of
+from ringsched.jit import runnable
 from ringsched.model.objective import MAKESPAN
 from ringsched.placement.scratch import Scratch, new_scratch
 from ringsched.search import decode as costs
@@ -25,6 +27,8 @@ from ringsched.search.decode import PRUNED, decode
 from ringsched.search.descent import BEST, Chain, descend, enter, new_chain
 from ringsched.search.starts import starting_habits, starting_orders
 from ringsched.search.task import Task, task_of
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 NUM_CHAINS = 8
 STALE_STEPS = 1000  # of every chain for every job, after which it ends: a small queue is done early
@@ -106,7 +110,7 @@ class AnytimeSearch:
     def best(self) -> Run:
         """Return the best schedule so far."""
         chain, worker = self._leader().chain, self._workers[0]
-        decode(
+        self._kernel(decode)(
             self._arrays,
             worker.state,
             worker.scratch,
@@ -206,14 +210,19 @@ class AnytimeSearch:
         self._enter(worker)
         self._descend(worker, 0)
 
+    def _kernel(self, function: _Function) -> _Function:
+        return runnable(function, interpreted=self._arrays.interpreted)
+
     def _leader(self) -> _Worker:
         return min(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
 
     def _enter(self, worker: _Worker) -> None:
-        enter(self._arrays, worker.state, worker.scratch, self._task, worker.chain, worker.cost, self._cost)
+        self._kernel(enter)(
+            self._arrays, worker.state, worker.scratch, self._task, worker.chain, worker.cost, self._cost
+        )
 
     def _descend(self, worker: _Worker, steps: int) -> None:
-        descend(
+        self._kernel(descend)(
             self._arrays,
             worker.state,
             worker.scratch,
@@ -234,7 +243,9 @@ class AnytimeSearch:
         state, scratch = new_state(self._arrays), new_scratch(self._arrays)
         next_rank = np.zeros(len(self._task.arrivals) + 1, dtype=np.int64)
         values = [
-            decode(self._arrays, state, scratch, self._task, order, habit, next_rank, self._cost, PRUNED)
+            self._kernel(decode)(
+                self._arrays, state, scratch, self._task, order, habit, next_rank, self._cost, PRUNED
+            )
             for order, habit in starts
         ]
         ranked = sorted(range(len(starts)), key=lambda at: (values[at], at))

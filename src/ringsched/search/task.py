@@ -48,7 +48,7 @@ def task_of(problem: Problem, arrays: Arrays, objective: str, target_s: float) -
         weight=np.array(weight, dtype=np.float64),
         running=np.array(list(problem.running), dtype=np.int64),
         planned=planned,
-        largest_server=int(arrays.capacity[: len(arrays.rack_of)].max()),
+        largest_server=int(arrays.capacity[: arrays.num_servers].max()),
         target=float(problem.clock.units(target_s)),
         patience=max(200, 10 * len(queued)),
     )

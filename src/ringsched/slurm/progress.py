@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ringsched.importing.paces import Stay, iterations_done
+from ringsched.contention.stays import Stay, iterations_done
 from ringsched.model import Cluster, Contention, Job, Placement
 
 _OUTLIVED_SHARE = 20  # a job that outlives its prediction is given a twentieth more, again and again

@@ -11,7 +11,7 @@ from ringsched import api
 from ringsched.errors import InputError, did_you_mean
 from ringsched.io.decode import once_each
 from ringsched.model.checks import shown
-from ringsched.model.contention import MODELS
+from ringsched.model.contention import model_names
 from ringsched.web import schema
 
 ScenarioJson = Annotated[dict[str, Any], WithJsonSchema(schema.SCENARIO)]
@@ -92,7 +92,7 @@ class CompareBody(Body):
     objective: Objective | None = None
     time_limit_s: float | None = None
     iterations: int | None = None
-    contention_models: list[Annotated[str, WithJsonSchema({"enum": list(MODELS)})]] | None = None
+    contention_models: list[Annotated[str, WithJsonSchema({"enum": list(model_names())})]] | None = None
 
 
 class PlansBody(Body):

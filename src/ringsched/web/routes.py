@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from ringsched import __version__, api
 from ringsched.analysis.as_json import policies_data
 from ringsched.io.catalogue import CATALOGUE
-from ringsched.model.contention import MODELS
+from ringsched.model.contention import model_names
 from ringsched.web import answers, bodies
 from ringsched.web.describe import REFUSALS, described, request_body
 from ringsched.web.errors import Refused
@@ -100,7 +100,7 @@ def _about(lab: Lab) -> answers.AboutAnswer:
             "policies": policies_data(),
             "orders": list(api.ORDERS),
             "objectives": list(api.OBJECTIVES),
-            "contention_models": list(MODELS),
+            "contention_models": list(model_names()),
             "examples": [{"name": name, "title": example.title} for name, example in EXAMPLES.items()],
             "catalogue": {name: model.fields() for name, model in CATALOGUE.items()},
             "limits": lab.limits.told(),

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from ringsched.io import plan_file
 from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Server, Switch, Time
 from ringsched.model.cluster import RACKS, SWITCHES
-from ringsched.model.contention import MODELS
+from ringsched.model.contention import model_names
 
 Schema = dict[str, Any]
 _PLAIN: Mapping[Any, Schema] = {
@@ -85,7 +85,7 @@ _MODEL: Schema = {"type": "string", "description": "of the catalogue; fills in w
 
 TIME = class_schema(Time, model={"enum": ["slotted", "continuous"]})
 
-CONTENTION = class_schema(Contention, model={"enum": list(MODELS)})
+CONTENTION = class_schema(Contention, model={"enum": list(model_names())})
 
 JOB = class_schema(Job, running_on=_GPUS, model=_MODEL)
 JOB["required"] = ["name", "gpus", "iterations"]  # the model may give the rest
@@ -153,7 +153,7 @@ CHANGE = object_schema(
         "remove_server": {"type": "string"},
         "inter_server_gbps": {"type": "number", **_POSITIVE},
         "link_factor": {"type": "number", **_POSITIVE},
-        "contention": class_schema(Contention, model={"enum": list(MODELS)}, table=None),
+        "contention": class_schema(Contention, model={"enum": list(model_names())}, table=None),
     },
     [],
 ) | {"minProperties": 1, "description": "One change, or several that hold together."}

@@ -66,7 +66,7 @@ def check_search(raw: bytes, limits: Limits) -> Reply:
     scenario = scenario_of(body.scenario, limits)
     policy = policy_named(body.policy)
     api.settings_of(policy, **plan_options(body, limits.search_s))
-    policy.check_model(scenario.contention.model)
+    policy.check_model(scenario.contention)
     return Reply(200, b"{}")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ringsched.analysis.blame.accounts import Blame, JobAccount, LinkAccount
 from ringsched.analysis.blame.timeline import Floats, Integers
 from ringsched.analysis.blame.without import WithoutJob, without_job
+from ringsched.contention.sharing import model_of
 from ringsched.errors import UnknownName
 from ringsched.model import Plan, Scenario
 from ringsched.model.checks import settle
@@ -58,6 +59,11 @@ class Ledger:
 
     def __post_init__(self) -> None:
         settle(self, _index={account.name: at for at, account in enumerate(self.jobs)})
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether one job less on a link never slows another, under the scenario's contention model."""
+        return model_of(self.scenario.contention).is_counting
 
     def job(self, name: str) -> JobAccount:
         """Return the account of a job, or say which there are."""

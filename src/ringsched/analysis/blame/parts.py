@@ -7,15 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringsched.analysis.blame.fair_paces import Pace, fair_paces
 from ringsched.analysis.blame.timeline import Floats, Integers, Timeline, timelines_of
-from ringsched.contention.extremes import Extremes, uncontended_tau
-from ringsched.contention.fair_shares import NO_LINK
-from ringsched.contention.iteration_time import iteration_time_s, sharing_factor
+from ringsched.contention.fabric import Extremes
 from ringsched.contention.network import Shape
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
-from ringsched.model.contention import FAIR_MODELS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,17 +58,16 @@ class Split:
         self.timelines: tuple[Timeline, ...] = timelines_of(
             run, self.shapes, len(problem.network.uplink_gbps)
         )
+        fabric = problem.fabric
         most_jobs = max((int(line.num_jobs.max(initial=0)) for line in self.timelines), default=0)
-        contention = problem.scenario.contention
-        # By number of jobs; nobody asks for f at 0.
-        self.factors = np.array([1.0, *(sharing_factor(contention, n) for n in range(1, most_jobs + 1))])
-        num_spreadable = sum(gpus >= 2 for gpus in problem.gpus)
-        self._extremes = Extremes(problem.network, contention, num_spreadable)
-        is_fair = contention.model in FAIR_MODELS
-        self._fair = fair_paces(problem, run, self.shapes) if is_fair else None
-        # f counts heads, also of jobs that send nothing; on fair links these slow nobody.
+        # By number of jobs; f at 0 has no meaning.
+        self.factors = np.array([1.0, *(fabric.model.factor(n) for n in range(1, most_jobs + 1))])
+        self._extremes = Extremes(fabric, sum(gpus >= 2 for gpus in problem.gpus))
+        rings = [fabric.ring(work, shape) for work, shape in zip(problem.works, self.shapes, strict=True)]
+        self._paces = fabric.paces(rings, run.starts, run.finishes)
+        # A counting model counts jobs that send nothing too; under any other these slow nobody.
         self._slows = np.array(
-            [not is_fair or work.exchange_gbit > 0 for work in problem.works], dtype=np.bool_
+            [fabric.model.is_counting or work.exchange_gbit > 0 for work in problem.works], dtype=np.bool_
         )
 
     def parts(self, job: int, lost_s: Floats) -> Parts:
@@ -98,35 +93,14 @@ class Split:
 
     def intervals(self, job: int) -> Intervals:
         """Return the intervals of a job that crosses links."""
-        if self._fair is not None:
-            return self._fair_intervals(job, self._fair[job])
-        problem, links = self._problem, self.shapes[job].links
-        start, finish = float(self._run.starts[job]), float(self._run.finishes[job])
-        changes = [self.timelines[link].changes_within(start, finish) for link in links]
-        instants = np.unique(np.concatenate([*changes, [start, finish]]))
-        begins = instants[:-1]
-        slowest = np.full(len(begins), math.inf)
-        bottleneck, num_jobs = np.zeros(len(begins), dtype=np.int64), np.ones(len(begins), dtype=np.int64)
-        for at, link in enumerate(links):  # ascending, so that ties stay with the lowest node
-            present = self.timelines[link].num_jobs_from(begins)
-            gbps = problem.network.uplink_gbps[link] / self.factors[present]
-            slower = gbps < slowest
-            slowest[slower], bottleneck[slower], num_jobs[slower] = gbps[slower], at, present[slower]
-        different, which = np.unique(np.minimum(slowest, self.shapes[job].free_gbps), return_inverse=True)
-        taus = np.array([self._tau(job, gbps) for gbps in different.tolist()])[which]
-        return Intervals(instants, bottleneck, num_jobs, self._lost_s(job, taus, np.diff(instants)))
-
-    def _fair_intervals(self, job: int, paces: list[Pace]) -> Intervals:
-        links = self.shapes[job].links
-        instants = np.array([*(pace.instant for pace in paces), self._run.finishes[job]], dtype=np.float64)
-        taus = np.array([pace.tau for pace in paces])
-        return Intervals(
-            instants,
-            # With nothing lost it does not matter which.
-            np.array([0 if pace.link == NO_LINK else links.index(pace.link) for pace in paces]),
-            np.array([pace.num_jobs for pace in paces]),
-            self._lost_s(job, taus, np.diff(instants)),
-        )
+        paces = self._paces
+        own = slice(paces.first[job], paces.first[job + 1])
+        instants = np.append(paces.instant[own], float(self._run.finishes[job]))
+        links = np.array(self.shapes[job].links)
+        # With nothing lost it does not matter which link it is.
+        bottleneck = np.searchsorted(links, np.maximum(paces.link[own], links[0]))
+        lost_s = self._lost_s(job, paces.tau[own], np.diff(instants))
+        return Intervals(instants, bottleneck, paces.num_jobs[own], lost_s)
 
     def shares(self, job: int, intervals: Intervals) -> Shares:
         """Return who slows a job: in each interval the others on the bottleneck that can, in equal parts."""
@@ -162,15 +136,4 @@ class Split:
         return in_each * (taus - self._alone_tau(job))
 
     def _alone_tau(self, job: int) -> float:
-        problem = self._problem
-        return uncontended_tau(
-            problem.works[job], self.shapes[job], problem.network, problem.scenario.contention
-        )
-
-    def _tau(self, job: int, bandwidth_gbps: float) -> float:
-        return iteration_time_s(
-            self._problem.works[job],
-            bandwidth_gbps=bandwidth_gbps,
-            num_servers=self.shapes[job].num_servers,
-            server_latency_s=self._problem.scenario.contention.server_latency_ms * 1e-3,
-        )
+        return self._problem.alone_tau(job, self.shapes[job])

@@ -6,7 +6,6 @@ import math
 
 from ringsched.analysis.whatif.candidates import Candidates, Gpus
 from ringsched.analysis.whatif.occupancy import Occupancy
-from ringsched.contention.extremes import uncontended_tau
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 
@@ -51,8 +50,7 @@ def choices(problem: Problem, run: Run) -> list[Choice]:
 
 def alone(problem: Problem, job: int, gpus: Gpus) -> float:
     """Return how long a job takes on these GPUs with nobody else around."""
-    clock, contention = problem.clock, problem.scenario.contention
-    tau = uncontended_tau(problem.works[job], problem.shape(gpus), problem.network, contention)
+    clock, tau = problem.clock, problem.alone_tau(job, problem.shape(gpus))
     return clock.duration(problem.iterations[job], clock.rate(tau))
 
 

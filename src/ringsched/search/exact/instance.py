@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.contention.iteration_time import iteration_time_s, sharing_factor
 from ringsched.contention.network import shape_of
 from ringsched.engine.arrays import Floats, Integers
 from ringsched.engine.problem import Problem
@@ -150,24 +149,20 @@ def _speeds(problem: Problem, job: int, counts: Counts) -> tuple[float, NDArray[
     More jobs on a link never make an iteration shorter, so the speed among others is the least that
     any of the crossed links allows.
     """
-    network, contention = problem.network, problem.scenario.contention
+    network, model = problem.network, problem.fabric.model
     shape = shape_of(network, {at: held for at, held in enumerate(counts) if held})
 
+    ring = problem.fabric.ring(problem.works[job], shape)
+
     def speed(bandwidth_gbps: float) -> float:
-        tau = iteration_time_s(
-            problem.works[job],
-            bandwidth_gbps=min(bandwidth_gbps, shape.free_gbps),
-            num_servers=shape.num_servers,
-            server_latency_s=contention.server_latency_ms * 1e-3,
-        )
+        tau = ring.tau(bandwidth_gbps)
         return problem.clock.rate(tau) if problem.clock.slotted else 1 / tau
 
     most = max(1, sum(gpus >= 2 for gpus in problem.gpus))
     table = np.full((len(network.uplink_gbps), most + 1), np.inf)
     for link in shape.links:
         table[link] = [
-            speed(network.uplink_gbps[link] / sharing_factor(contention, max(1, num_jobs)))
-            for num_jobs in range(most + 1)
+            speed(network.uplink_gbps[link] / model.factor(max(1, num_jobs))) for num_jobs in range(most + 1)
         ]
     return min([speed(np.inf), *table[:, 1].tolist()]), table
 
@@ -195,7 +190,7 @@ def _like_servers(problem: Problem) -> list[int]:
     seen: dict[object, int] = {}
     like = []
     for server in range(network.num_servers):
-        kind = (network.capacity[server], network.uplink_gbps[server], network.rack_of[server])
+        kind = (network.capacity[server], network.uplink_gbps[server], network.parent_of[server])
         like.append(seen.get(kind, -1))
         seen[kind] = server
     return like

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from ringsched.engine.clock import SLACK
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
+from ringsched.jit import compiled
 from ringsched.search.exact.instance import instance_of
 from ringsched.search.exact.kernels import explore
 from ringsched.search.exact.levels import begin, begin_running
@@ -52,7 +53,7 @@ class Rounds:
         done = False
         while not done and go_on():
             before = int(stack.counters[NODES])
-            done = explore(self._instance, stack, piece, NODES_AT_ONCE)
+            done = compiled(explore)(self._instance, stack, piece, NODES_AT_ONCE)
             self.num_nodes += int(stack.counters[NODES]) - before
         if stack.counters[FOUND]:
             self._improve(stack, 0, 0.0)
@@ -96,15 +97,15 @@ class Rounds:
     def _root_bound(self) -> float:
         stack = self._new_stack(0.0)
         stack.limit[0] = math.inf  # all of the bound, not only whether it is above the limit
-        explore(self._instance, stack, 0.0, 0)  # compiled now, not when the clock runs
-        return float(node_bound(self._instance, stack, 0))
+        compiled(explore)(self._instance, stack, 0.0, 0)  # compiled now, not when the clock runs
+        return float(compiled(node_bound)(self._instance, stack, 0))
 
     def _new_stack(self, piece: float) -> Stack:
         stack = new_stack(self._instance, self.num_levels(piece))
-        begin(self._instance, stack)
+        compiled(begin)(self._instance, stack)
         for place, job in enumerate(self._choices.jobs):
             if job in self._problem.running:
-                begin_running(self._instance, stack, place)
+                compiled(begin_running)(self._instance, stack, place)
         stack.limit[0] = self._limit
         return stack
 

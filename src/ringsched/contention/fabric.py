@@ -1,0 +1,126 @@
+"""A network with its contention model: what everybody asks who wants to know how long iterations take."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeVar
+
+from ringsched.contention.iteration_time import Ring, Work
+from ringsched.contention.model import ContentionModel, Pace
+from ringsched.contention.network import Network, Shape, network_of, shape_of
+from ringsched.contention.sharing import model_of
+from ringsched.model import Cluster, Contention
+
+if TYPE_CHECKING:
+    from ringsched.contention.over_time import Paces
+    from ringsched.contention.traffic import Links
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """The links, what jobs that share them do to each other, and what every server costs."""
+
+    network: Network
+    model: ContentionModel
+    latency_s: float  # per server that a job uses
+
+    def shape(self, gpus_on: Mapping[int, int]) -> Shape:
+        """Return what the network sees of a placement given as server index -> number of GPUs."""
+        return shape_of(self.network, gpus_on)
+
+    def ring(self, work: Work, shape: Shape) -> Ring:
+        """Return a job as it runs on its GPUs."""
+        return Ring(work, shape, self.latency_s * shape.num_servers)
+
+    def alone_tau(self, work: Work, shape: Shape) -> float:
+        """Return seconds per iteration at a placement, with no other job around."""
+        alone, uplinks = self.model.factor(1), self.network.uplink_gbps
+        return self.ring(work, shape).tau(
+            min((uplinks[link] / alone for link in shape.links), default=math.inf)
+        )
+
+    def iteration_times(self, rings: Mapping[_Key, Ring]) -> dict[_Key, Pace]:
+        """Return how fast each of these jobs goes while all of them run."""
+        paces = self.paces(list(rings.values()), [0.0] * len(rings), [1.0] * len(rings))
+        steps = zip(paces.tau.tolist(), paces.link.tolist(), strict=True)
+        return {key: Pace(tau, link) for key, (tau, link) in zip(rings, steps, strict=True)}
+
+    def paces(self, rings: Sequence[Ring], starts: Sequence[float], ends: Sequence[float]) -> Paces:
+        """Return the iteration times of jobs that run from these starts to these ends, as steps."""
+        from ringsched.contention.over_time import paces_of
+
+        return paces_of(self._links(rings), rings, starts, ends)
+
+    def _links(self, rings: Sequence[Ring]) -> Links:
+        import numpy as np
+
+        from ringsched.contention.arrays import links_of
+
+        crossed = np.array([link for ring in rings for link in ring.links], dtype=np.int64)
+        return links_of(
+            self.network,
+            self.model,
+            self.latency_s,
+            [ring.work for ring in rings],
+            gpus=np.zeros(len(rings), dtype=np.int64),  # where they are is known already
+            most_links=np.array([len(ring.links) for ring in rings], dtype=np.int64),
+            most_jobs=np.bincount(crossed, minlength=len(self.network.uplink_gbps)),
+        )
+
+
+def fabric_of(cluster: Cluster, contention: Contention) -> Fabric:
+    """Return the fabric of a cluster under these settings of contention."""
+    return Fabric(network_of(cluster), model_of(contention), contention.server_latency_ms * 1e-3)
+
+
+class Extremes:
+    """The fastest and the slowest iteration a job can have in a fabric, whatever the plan.
+
+    `num_spreadable_jobs` counts the jobs with two or more GPUs, which can meet on a link.
+    """
+
+    def __init__(self, fabric: Fabric, num_spreadable_jobs: int) -> None:
+        network, model = fabric.network, fabric.model
+        servers = sorted(network.capacity[: network.num_servers], reverse=True)
+        self._fabric = fabric
+        self._num_servers = network.num_servers
+        self._intra_gbps = network.intra_server_gbps
+        self._slowest_alone_gbps = min(network.uplink_gbps)
+        self._largest_server = servers[0]
+        self._capacity_of_largest = list(accumulate(servers))
+        # Alone on it, a job has all of a link, or a lane if they are reserved.
+        self._fastest_gbps = max(network.uplink_gbps[: network.num_servers]) / model.factor(1)
+        # With every link as full as can be: no more jobs on it than GPUs below it.
+        most_jobs = [max(1, min(capacity, num_spreadable_jobs)) for capacity in network.capacity]
+        factor = {num_jobs: model.factor(num_jobs) for num_jobs in set(most_jobs)}
+        self._slowest_gbps = min(
+            uplink / factor[num_jobs] for uplink, num_jobs in zip(network.uplink_gbps, most_jobs, strict=True)
+        )
+
+    def best_case_tau(self, work: Work, gpus: int) -> float:
+        """Return a tau below that of every placement: one server, or the fewest and fastest of several."""
+        tau = math.inf
+        if self._largest_server >= gpus:
+            tau = self._ring(work, 1, self._intra_gbps).tau(math.inf)
+        if gpus >= 2 and self._num_servers >= 2:
+            fewest = bisect_left(self._capacity_of_largest, gpus) + 1
+            tau = min(tau, self._ring(work, max(2, fewest), math.inf).tau(self._fastest_gbps))
+        return tau
+
+    def worst_case_tau(self, work: Work, gpus: int) -> float:
+        """Return a tau above that of every placement; of a one-GPU job its best case."""
+        if gpus == 1:
+            return self.best_case_tau(work, gpus)
+        ring = self._ring(work, min(gpus, self._num_servers), self._intra_gbps)
+        if self._num_servers < 2:
+            return ring.tau(math.inf)
+        return self._fabric.model.worst_case_tau(ring, self._slowest_alone_gbps, self._slowest_gbps)
+
+    def _ring(self, work: Work, num_servers: int, free_gbps: float) -> Ring:
+        return self._fabric.ring(work, Shape((), num_servers, free_gbps))

@@ -1,0 +1,81 @@
+"""What a contention model is: how jobs that share links slow each other.
+
+A model is one file of this package, or a class of the user's. The simple kind counts the jobs on a link
+(`CountingModel`) and runs at full speed. The general kind (`PythonModel`) is asked for the iteration
+times of all jobs that run at a time, and runs as plain Python.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from ringsched.contention.iteration_time import Ring
+
+NO_LINK = -1
+
+# The kernels that share links among jobs (contention/sharing.py).
+COUNTING, MAX_MIN, PHASES, PYTHON = range(4)
+
+
+class Pace(NamedTuple):
+    """How fast a job goes among others."""
+
+    tau: float  # seconds per iteration
+    link: int  # the lowest of those that keep it from going faster, or NO_LINK
+
+
+class ContentionModel(ABC):
+    """How jobs that share links slow each other.
+
+    Attributes
+    ----------
+    name
+        As scenario files have it.
+    is_counting
+        Whether a job's share of a link depends on the number of jobs there alone. Then one job less
+        never slows another, which some policies rely on.
+    lanes
+        How many jobs a link carries side by side without slowing each other.
+    """
+
+    name: str
+    kernel: ClassVar[int]
+    is_counting: ClassVar[bool] = False
+    lanes: int = 1
+
+    @abstractmethod
+    def factor(self, num_jobs: int) -> float:
+        """Return f: by how much `num_jobs` jobs on one link slow each of them at most; f(1) is for one alone.
+
+        It must not fall as the number rises: best and worst cases rest on it.
+        """
+
+    def worst_case_tau(self, ring: Ring, alone_gbps: float, crowded_gbps: float) -> float:
+        """Return a tau that no job like this one exceeds.
+
+        Parameters
+        ----------
+        alone_gbps, crowded_gbps
+            The speed of the slowest link it may cross: all of it, and over f with as many jobs as can be.
+        """
+        del alone_gbps
+        return ring.tau(crowded_gbps)
+
+
+class CountingModel(ContentionModel):
+    """Every job on a link has the same part of it, 1/f(n) of n jobs; its slowest link counts."""
+
+    kernel = COUNTING
+    is_counting = True
+
+
+class PythonModel(ContentionModel):
+    """A model of the user's, asked at every change of the running jobs; kernels run as plain Python then."""
+
+    kernel = PYTHON
+
+    @abstractmethod
+    def iteration_times(self, rings: Mapping[int, Ring], uplink_gbps: Sequence[float]) -> Mapping[int, Pace]:
+        """Return the pace of each of these jobs, which run at the same time and cross links."""

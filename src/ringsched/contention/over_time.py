@@ -1,0 +1,155 @@
+"""The iteration times of jobs that hold given GPUs for given times: one sweep over their starts and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ringsched.contention.arrays import new_traffic, offsets
+from ringsched.contention.iteration_time import Ring
+from ringsched.contention.model import NO_LINK
+from ringsched.contention.sharing import iteration_time, limiting_link, num_contenders, share_links
+from ringsched.contention.traffic import (
+    NUM_TOUCHED,
+    Links,
+    Traffic,
+    clear,
+    enter_links,
+    forget_touched,
+    leave,
+)
+from ringsched.jit import kernel, part, runnable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ringsched.contention.traffic import Floats, Integers
+
+_SMALL = 200  # jobs, up to which compiling would take longer than running the sweep as Python
+_RECORDS = 4096  # to begin with
+
+
+class Paces(NamedTuple):
+    """Iteration times as steps, those of each job together, by time: from each instant until the next."""
+
+    first: Integers  # of each job: where its steps begin, and their number at the end
+    instant: Floats
+    tau: Floats
+    link: Integers  # that keeps the job from going faster, or NO_LINK
+    num_jobs: Integers  # on that link, of those that slow others; 1 if there is no such link
+
+
+class _Visits(NamedTuple):
+    """Who comes and goes when, and what the network sees of each job."""
+
+    time: Floats  # of each event, ascending; at one instant those that go are first
+    job: Integers
+    comes: NDArray[np.bool_]
+    crossed_first: Integers  # of each job: where its links begin
+    crossed: Integers
+    num_servers: Integers  # of each job
+    free_gbps: Floats
+    is_there: NDArray[np.bool_]  # of each job, at present
+
+
+class _Records(NamedTuple):
+    job: Integers
+    instant: Floats
+    tau: Floats
+    link: Integers
+    num_jobs: Integers
+
+
+def paces_of(links: Links, rings: Sequence[Ring], starts: Sequence[float], ends: Sequence[float]) -> Paces:
+    """Return the iteration times of jobs from their starts to their ends, each with all that are there."""
+    visits, traffic = _visits(rings, starts, ends), new_traffic(links)
+    interpreted = links.python is not None or len(rings) <= _SMALL
+    sweep = runnable(_sweep, interpreted=interpreted)
+    runnable(clear, interpreted=interpreted)(links, traffic)
+    kept: list[_Records] = []
+    progress = np.zeros(3, dtype=np.int64)  # events gone through, records made, jobs still to be recorded
+    size = _RECORDS
+    done = False
+    while not done:
+        records = _new_records(max(size, len(rings)))
+        done = sweep(links, traffic, visits, records, progress)
+        kept.append(_Records(*(column[: progress[1]] for column in records)))
+        size *= 2
+    columns = _Records(*(np.concatenate(parts) for parts in zip(*kept, strict=True)))
+    order = np.argsort(columns.job, kind="stable")
+    first = offsets(np.bincount(columns.job, minlength=len(rings)))
+    return Paces(first, *(column[order] for column in columns[1:]))
+
+
+def _visits(rings: Sequence[Ring], starts: Sequence[float], ends: Sequence[float]) -> _Visits:
+    num_jobs = len(rings)
+    time = np.concatenate((np.array(ends, dtype=np.float64), np.array(starts, dtype=np.float64)))
+    comes = np.arange(2 * num_jobs) >= num_jobs
+    order = np.argsort(time, kind="stable")  # at one instant those that go stay first
+    links = [np.array(ring.links, dtype=np.int64) for ring in rings]
+    return _Visits(
+        time=time[order],
+        job=np.concatenate((np.arange(num_jobs), np.arange(num_jobs)))[order],
+        comes=comes[order],
+        crossed_first=offsets(np.array([len(own) for own in links], dtype=np.int64)),
+        crossed=np.concatenate([np.zeros(0, dtype=np.int64), *links]),
+        num_servers=np.array([ring.shape.num_servers for ring in rings], dtype=np.int64),
+        free_gbps=np.array([ring.shape.free_gbps for ring in rings], dtype=np.float64),
+        is_there=np.zeros(num_jobs, dtype=np.bool_),
+    )
+
+
+def _new_records(size: int) -> _Records:
+    return _Records(
+        job=np.zeros(size, dtype=np.int64),
+        instant=np.zeros(size),
+        tau=np.zeros(size),
+        link=np.zeros(size, dtype=np.int64),
+        num_jobs=np.zeros(size, dtype=np.int64),
+    )
+
+
+@kernel
+def _sweep(links: Links, traffic: Traffic, visits: _Visits, records: _Records, progress: Integers) -> bool:
+    """Go through the events until the last, or until there is no room for more records."""
+    progress[1] = 0
+    while True:
+        if progress[2] > 0:
+            if progress[1] + progress[2] > len(records.job):
+                return False
+            _record(links, traffic, visits, records, progress)
+        if progress[0] == len(visits.time):
+            return True
+        now = visits.time[progress[0]]
+        while progress[0] < len(visits.time) and visits.time[progress[0]] == now:
+            job = visits.job[progress[0]]
+            visits.is_there[job] = visits.comes[progress[0]]
+            if visits.comes[progress[0]]:
+                crossed = visits.crossed[visits.crossed_first[job] : visits.crossed_first[job + 1]]
+                enter_links(links, traffic, job, crossed, visits.num_servers[job], visits.free_gbps[job])
+            else:
+                leave(links, traffic, job)
+            progress[0] += 1
+        share_links(links, traffic)
+        progress[2] = traffic.counts[NUM_TOUCHED]
+
+
+@part
+def _record(links: Links, traffic: Traffic, visits: _Visits, records: _Records, progress: Integers) -> None:
+    """Note the iteration times of all jobs touched at the last instant."""
+    for at in range(traffic.counts[NUM_TOUCHED]):
+        job = traffic.touched[at]
+        if not visits.is_there[job]:
+            continue
+        place = progress[1]
+        link = limiting_link(links, traffic, job)
+        records.job[place] = job
+        records.instant[place] = visits.time[progress[0] - 1]
+        records.tau[place] = iteration_time(links, traffic, job)
+        records.link[place] = link
+        records.num_jobs[place] = 1 if link == NO_LINK else num_contenders(links, traffic, link)
+        progress[1] += 1
+    forget_touched(traffic)
+    progress[2] = 0

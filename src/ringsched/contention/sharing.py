@@ -1,0 +1,132 @@
+"""The table of contention models, and the kernels that ask the one in force."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ringsched.contention.iteration_time import Ring, Work
+from ringsched.contention.max_min import MaxMin, fill
+from ringsched.contention.model import COUNTING, MAX_MIN, NO_LINK, PHASES, ContentionModel, PythonModel
+from ringsched.contention.network import Shape
+from ringsched.contention.paper import Paper
+from ringsched.contention.phases import Phases, meet_by_chance
+from ringsched.contention.reserved import Reserved
+from ringsched.contention.traffic import Links, Traffic, tau_at, touch
+from ringsched.errors import InputError
+from ringsched.jit import kernel, part, python_only
+from ringsched.model import Contention
+from ringsched.model.checks import shown
+from ringsched.model.contention import declare_model
+
+declare_model(Paper.name, ("share", "degradation", "table"))
+declare_model(MaxMin.name)
+declare_model(Phases.name)
+declare_model(Reserved.name, ("lanes",), required=("lanes",))
+_MODELS: dict[str, Any] = {model.name: model for model in (Paper, MaxMin, Phases, Reserved)}
+
+
+def is_counting(name: str) -> bool:
+    """Whether the model of that name is a counting one."""
+    return _MODELS[name].is_counting
+
+
+def model_of(settings: Contention) -> ContentionModel:
+    """Return the contention model of a scenario."""
+    if isinstance(settings.model, str):
+        return _MODELS[settings.model](settings)
+    if not isinstance(settings.model, ContentionModel):
+        raise InputError(
+            f"must be a name or a ContentionModel, not {shown(settings.model)}", field="contention.model"
+        )
+    return settings.model
+
+
+@part
+def share_links(links: Links, traffic: Traffic) -> None:
+    """Share the links among the running jobs after a change; more jobs may be touched by it."""
+    if links.kernel == COUNTING:
+        return  # the number of jobs on each link says all
+    if links.kernel == MAX_MIN:
+        fill(links, traffic, True)
+    elif links.kernel == PHASES:
+        meet_by_chance(links, traffic)
+    else:
+        _ask_python(links, traffic)
+
+
+@part
+def iteration_time(links: Links, traffic: Traffic, job: int) -> float:
+    """Return tau, eq. (8), of a running job; links were shared by `share_links` just before."""
+    if links.kernel != COUNTING and traffic.num_links[job] > 0:
+        return traffic.tau[job]
+    bandwidth_gbps = traffic.free_gbps[job]
+    first = links.entry_first[job]
+    for entry in range(first, first + traffic.num_links[job]):
+        bandwidth_gbps = min(bandwidth_gbps, traffic.shared_gbps[traffic.entry_link[entry]])
+    return tau_at(links, job, bandwidth_gbps, traffic.num_servers[job])
+
+
+@kernel
+def limiting_link(links: Links, traffic: Traffic, job: int) -> int:
+    """Return the lowest of the links that keep a running job from going faster, or NO_LINK."""
+    if links.kernel != COUNTING:
+        return traffic.limit[job] if traffic.num_links[job] > 0 else NO_LINK
+    slowest_gbps, limit = math.inf, NO_LINK
+    first = links.entry_first[job]
+    for entry in range(first, first + traffic.num_links[job]):
+        link = traffic.entry_link[entry]
+        gbps = traffic.shared_gbps[link]
+        if gbps < slowest_gbps or (gbps == slowest_gbps and link < limit):
+            slowest_gbps, limit = gbps, link
+    return limit
+
+
+@kernel
+def num_contenders(links: Links, traffic: Traffic, link: int) -> int:
+    """Return how many jobs on a link slow each other; one that sends nothing does so only if heads count."""
+    if links.kernel == COUNTING:
+        return traffic.num_on_link[link]
+    number = 0
+    first = links.link_first[link]
+    for place in range(first, first + traffic.num_on_link[link]):
+        number += links.exchange_gbit[links.entry_job[traffic.on_link[place]]] > 0
+    return number
+
+
+@python_only
+def _ask_python(links: Links, traffic: Traffic) -> None:
+    """Ask a model of the user's for the iteration times of all jobs that cross links."""
+    assert isinstance(links.python, PythonModel)
+    rings: dict[int, Ring] = {}
+    for link, number in enumerate(traffic.num_on_link.tolist()):
+        start = links.link_first[link]
+        for entry in traffic.on_link[start : start + number].tolist():
+            job = int(links.entry_job[entry])
+            if job not in rings:
+                rings[job] = _ring(links, traffic, job)
+    if not rings:
+        return
+    paces = links.python.iteration_times(rings, links.uplink_gbps.tolist())
+    for job in rings:
+        if job not in paces:
+            raise InputError(
+                f"{links.python.name!r} returned no iteration time for one of the jobs it was asked about",
+                field="contention.model",
+            )
+        tau, link = paces[job]
+        if not tau > 0 or not math.isfinite(tau):
+            raise InputError(
+                f"{links.python.name!r} returned {tau!r} for an iteration time; it must be a number > 0",
+                field="contention.model",
+            )
+        traffic.tau[job], traffic.limit[job] = tau, link
+        touch(traffic, job)
+
+
+def _ring(links: Links, traffic: Traffic, job: int) -> Ring:
+    first, num_servers = links.entry_first[job], int(traffic.num_servers[job])
+    work = Work(float(links.exchange_gbit[job]), float(links.reduce_s[job]), float(links.compute_s[job]))
+    crossed = sorted(traffic.entry_link[first : first + traffic.num_links[job]].tolist())
+    shape = Shape(tuple(crossed), num_servers, float(traffic.free_gbps[job]))
+    return Ring(work, shape, links.latency_s * num_servers)

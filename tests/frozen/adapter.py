@@ -1,0 +1,175 @@
+"""Everything the records ask of the library, as text; where its interface changes, this file follows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import ringsched
+
+POLICIES = tuple(policy.name for policy in ringsched.list_policies())
+ONLINE_POLICIES = tuple(policy.name for policy in ringsched.list_online_policies())
+OPTIONS_ONLINE = {policy.name: policy.options for policy in ringsched.list_online_policies()}
+ORDERS = tuple(ringsched.ORDERS)
+OBJECTIVES = tuple(ringsched.OBJECTIVES)
+
+MOST_STEPS = 6  # of `exact`, of some ten thousand nodes each; what needs more is not recorded
+
+
+class TooLong(Exception):
+    """A proof that takes too many steps to be recorded."""
+
+
+def answer(ask: Callable[[], str]) -> str:
+    """Return what the library says, also if it refuses."""
+    try:
+        return ask()
+    except ringsched.RingschedError as error:
+        return as_text({"error": type(error).__name__, "sentence": str(error)})
+
+
+def load(content: Mapping[str, Any]) -> ringsched.Scenario:
+    return ringsched.scenario_from_dict(content)
+
+
+def scenario_text(content: Mapping[str, Any]) -> str:
+    """Return the expanded scenario and its digest, or why it is refused."""
+    scenario = load(content)
+    return as_text({"sha256": scenario.sha256(), "expanded": scenario.expanded()})
+
+
+def plan(scenario: ringsched.Scenario, policy: str, options: Mapping[str, Any]) -> ringsched.Plan:
+    """Plan without a clock: `exact` ends with a proof, or is not recorded."""
+    if policy != "exact":
+        return ringsched.plan(scenario, policy, **options)
+    steps = iter(range(MOST_STEPS))
+
+    def on_step() -> None:
+        if next(steps, None) is None:
+            raise TooLong
+
+    return ringsched.plan(scenario, policy, time_limit_s=1e6, on_trial=on_step, **options)
+
+
+def plan_text(plan: ringsched.Plan) -> str:
+    """Return the text of the plan file."""
+    return ringsched.plan_to_json(plan)
+
+
+def simulate(scenario: ringsched.Scenario, policy: str, options: Mapping[str, Any]) -> ringsched.Simulation:
+    return ringsched.simulate(scenario, policy, **options)
+
+
+def simulation_text(simulation: ringsched.Simulation) -> str:
+    """Return the figures, what happened to every job and to the cluster, and the plan of it."""
+    columns = ("start_s", "finish_s", "best_case_s", "num_servers", "backfilled", "promised_s")
+    series = ("time_s", "queue_length", "busy_gpus", "contended_links")
+    content = {
+        "figures": asdict(ringsched.over_time(simulation)),
+        "jobs": {name: _listed(getattr(simulation, name)) for name in columns},
+        "series": {name: _listed(getattr(simulation.series, name)) for name in series},
+    }
+    return as_text(content) + plan_text(simulation.plan())
+
+
+def bounds_text(scenario: ringsched.Scenario, objective: str) -> str:
+    """Return all lower bounds with their terms."""
+    bounds = ringsched.lower_bounds(scenario, objective)
+    return as_text([{"name": b.name, "value_s": b.value_s, "terms": dict(b.terms)} for b in bounds])
+
+
+def explanation_text(scenario: ringsched.Scenario, plan: ringsched.Plan) -> str:
+    """Return the ledger as `explain --json` prints it, the metrics, and the plan without the worst job."""
+    ledger = ringsched.explain(scenario, plan)
+    by_culprit = ledger.by_culprit()
+    worst = next(iter(by_culprit), None)
+    return as_text(
+        {
+            "jobs": [asdict(account) for account in ledger.jobs],
+            "links": [asdict(account) for account in ledger.links],
+            "blames": [asdict(blame) for blame in ledger.blames()],
+            "by_culprit": by_culprit,
+            "by_victim": ledger.by_victim(),
+            "by_link": ledger.by_link(),
+            "without_worst": None if worst is None else asdict(ledger.without(worst)),
+            "metrics": asdict(ringsched.metrics_of(scenario, plan)),
+            "replay": asdict(ringsched.replay(scenario, plan)),
+        }
+    )
+
+
+def variants_text(scenario: ringsched.Scenario, options: Mapping[str, Any]) -> str:
+    """Return what other servers, links and contention would change."""
+    removed = scenario.cluster.servers[-1].name
+    faster = ringsched.LinkFactor(factor=4.0)
+    changes: list[Any] = [
+        ringsched.AddServers(count=2),
+        faster,
+        ringsched.LinkSpeed(inter_server_gbps=17.0),
+        ringsched.Together(changes=(ringsched.AddServers(count=1, gpus=3), faster)),
+        ringsched.OtherContention(fields={"server_latency_ms": 0.7}),
+    ]
+    changes.append(ringsched.RemoveServer(name=removed))
+    return "".join(answer(partial(_variant_text, scenario, change, options)) for change in changes)
+
+
+def _variant_text(scenario: ringsched.Scenario, change: Any, options: Mapping[str, Any]) -> str:
+    result = ringsched.whatif(scenario, change, **options)
+    texts = [as_text({"policy": result.policy}), plan_text(result.present)]
+    texts += [] if result.anew is None else [plan_text(result.anew)]
+    for variant in result.variants:
+        changes = [asdict(change) | {"change_s": change.change_s} for change in variant.changes]
+        texts.append(as_text({"label": variant.label, "changes": changes}))
+        texts += [] if variant.plan is None else [plan_text(variant.plan)]
+    return "".join(texts)
+
+
+def new_job_text(scenario: ringsched.Scenario, fields: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """Return where one more job could go, and whom it would delay."""
+    result = ringsched.whatif_job(scenario, ringsched.Job(**fields), **options)
+    named = {name: getattr(result, name) for name in ("best", "at_once", "soonest", "harmless")}
+    content = {
+        "job": result.job.expanded(),
+        "policy": result.policy,
+        "best_case_s": result.best_case_s,
+        "options": [_option(option) for option in result.options],
+        **{name: None if option is None else _option(option) for name, option in named.items()},
+    }
+    anew = "" if result.anew is None else plan_text(result.anew)
+    return as_text(content) + plan_text(result.present) + anew
+
+
+def _option(option: ringsched.Option) -> dict[str, Any]:
+    fields = ("start_s", "finish_s", "waiting_s", "completion_s", "total_delay_s", "cost_s", "makespan_s")
+    return {name: getattr(option, name) for name in fields} | {
+        "gpus": {server: list(held) for server, held in option.gpus.items()},
+        "changes": [asdict(change) | {"change_s": change.change_s} for change in option.changes],
+    }
+
+
+def _listed(column: Any) -> list[Any]:
+    """Return a column of numpy; a promise that was not made is none."""
+    return [None if isinstance(value, float) and math.isnan(value) else value for value in column.tolist()]
+
+
+def as_text(content: object) -> str:
+    """Return JSON in the order in which things are given, a part a line, so that differences can be read."""
+    if isinstance(content, dict):
+        inner = ",\n".join(f" {json.dumps(key)}: {_part(value)}" for key, value in content.items())
+        return f"{{\n{inner}\n}}\n"
+    return f"{_part(content)}\n"
+
+
+def _part(value: object) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        inner = ",\n".join(f"  {_dumps(entry)}" for entry in value)
+        return f"[\n{inner}\n ]"
+    return _dumps(value)
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,42 @@
+"""Record what the present code says: `python -m tests.frozen.record`.
+
+Only to be run anew when plans are meant to change. With a number it prints what is said of that scenario
+instead, of all cases or of those whose name begins as given, and writes nothing:
+`python -m tests.frozen.record 17 plan sjf-bco`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+
+from tests.frozen.cases import texts_of
+from tests.frozen.records import Texts, write
+from tests.frozen.scenarios import NUM_SCENARIOS, scenario_content
+
+
+def main(arguments: list[str]) -> None:
+    if arguments:
+        _show(int(arguments[0]), " ".join(arguments[1:]))
+    else:
+        num_scenarios, num_cases = write(_all())
+        print(f"{num_scenarios} scenarios, {num_cases} digests")
+
+
+def _all() -> Iterator[tuple[int, Texts]]:
+    for number in range(NUM_SCENARIOS):
+        if number % 100 == 0:
+            print(f"{number} of {NUM_SCENARIOS}", file=sys.stderr)
+        yield number, dict(texts_of(number))
+
+
+def _show(number: int, beginning: str) -> None:
+    print(json.dumps(scenario_content(number), indent=1))
+    for name, text in texts_of(number):
+        if name.startswith(beginning):
+            print(f"--- {name}\n{text}", end="")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -81,7 +81,8 @@ def runnable(function: _Function, *, interpreted: bool) -> _Function:
 def compiled(function: _Function) -> _Function:
     """Return the twin of a kernel that numba compiles when it is first called, or loads from the cache."""
     with _LOCK:  # several threads may come at once, and numba's setting is one for all
-        return _twin(function)
+        twin: _Function = _twin(function)
+        return twin
 
 
 def _twin(function: Any) -> Any:
@@ -118,7 +119,8 @@ def _compiled(function: Any, module: str, options: dict[str, Any]) -> Any:
     config: Any = numba.config  # numba fills its settings in at run time
     theirs, config.CACHE_DIR = config.CACHE_DIR, folder or config.CACHE_DIR
     try:
-        return numba.njit(
+        njit: Any = numba.njit  # which does not declare all its options
+        return njit(
             function, cache=folder is not None, nogil=True, error_model="numpy", _nrt=False, **options
         )
     finally:
@@ -177,7 +179,7 @@ def _announce() -> None:
     """Say once, to someone who watches, that compiling takes a while."""
     from numba.core import event
 
-    class Announcement(event.Listener):  # type: ignore[misc]
+    class Announcement(event.Listener):
         said = False
 
         def on_start(self, event: Any) -> None:

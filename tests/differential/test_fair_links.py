@@ -16,7 +16,11 @@ from tests.strategies import fair_contentions, scenarios
 
 import ringsched
 from ringsched import Cluster, Contention, Infeasible, Job, Scenario, Server, Switch, Time
-from ringsched.contention.fair_shares import NO_LINK, fair_shares
+from ringsched.contention.fabric import Fabric
+from ringsched.contention.iteration_time import Ring, Work
+from ringsched.contention.model import NO_LINK
+from ringsched.contention.network import CORE, Network, Shape
+from ringsched.contention.sharing import model_of
 from ringsched.engine.problem import problem_of
 from ringsched.verify.fair_shares import fair_rates
 
@@ -75,20 +79,34 @@ def test_no_placement_is_faster_than_the_best_case_or_slower_than_the_worst(
 @examples(200)
 @given(st.data())
 def test_two_ways_of_filling_links_agree(data: st.DataObject) -> None:
-    """The readable function and the verifier's: the same rates, whatever the wishes and links."""
+    """The engine's kernel and the verifier's way: the same rates, whatever the demands and links."""
     speeds = data.draw(st.lists(st.sampled_from([1.0, 2.5, 7.0]), min_size=1, max_size=5))
     num_jobs = data.draw(st.integers(1, 7))
     links = st.lists(st.integers(0, len(speeds) - 1), min_size=1, max_size=3, unique=True).map(sorted)
     links_of = {job: data.draw(links) for job in range(num_jobs)}
-    wishes = {job: data.draw(st.sampled_from([0.3, 0.9, 2.0, 50.0])) for job in range(num_jobs)}
-    ours = fair_shares(wishes, links_of, speeds)
-    theirs = fair_rates(wishes, links_of, speeds)
-    for job in wishes:
-        assert ours[job].gbps == pytest.approx(theirs[job])
+    demands = {job: data.draw(st.sampled_from([0.3, 0.9, 2.0, 50.0])) for job in range(num_jobs)}
+    network = Network(
+        uplink_gbps=tuple(speeds),
+        parent_of=(CORE,) * len(speeds),
+        capacity=(num_jobs,) * len(speeds),
+        num_servers=len(speeds),
+        num_levels=1,
+        intra_server_gbps=1.0,
+    )
+    # A job that only exchanges asks for as much as its own slowest part carries.
+    rings = {
+        job: Ring(Work(1.0, 0.0, 0.0), Shape(tuple(links_of[job]), 2, demands[job]), 0.0) for job in demands
+    }
+    ours = Fabric(network, model_of(Contention(model="max-min")), 0.0).iteration_times(rings)
+    rates = {job: 1 / ours[job].tau for job in demands}
+    most = {job: min(demands[job], *(speeds[link] for link in links_of[job])) for job in demands}
+    theirs = fair_rates(most, links_of, speeds)
+    for job in demands:
+        assert rates[job] == pytest.approx(theirs[job])
         if ours[job].link != NO_LINK:
-            here = [other for other in wishes if ours[job].link in links_of[other]]
-            assert sum(ours[other].gbps for other in here) == pytest.approx(speeds[ours[job].link])
-            assert ours[job].gbps >= max(ours[other].gbps for other in here) * (1 - 1e-9)
+            here = [other for other in demands if ours[job].link in links_of[other]]
+            assert sum(rates[other] for other in here) == pytest.approx(speeds[ours[job].link])
+            assert rates[job] >= max(rates[other] for other in here) * (1 - 1e-9)
 
 
 def chain(model: str, compute_ms: float = 1e-9) -> list[float]:

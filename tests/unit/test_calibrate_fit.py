@@ -13,7 +13,7 @@ import ringsched
 from ringsched.calibrate.calibration import calibration_of, save_calibration
 from ringsched.calibrate.fit import Fit, fit_measurements
 from ringsched.calibrate.measurement import Measurement
-from ringsched.contention.iteration_time import sharing_factor
+from ringsched.contention.sharing import model_of
 from ringsched.errors import InputError
 from ringsched.io.calibration_file import load_calibration, write_calibration
 from ringsched.model import Contention
@@ -98,7 +98,7 @@ def test_law_of_wang_et_al() -> None:
     assert round(degradation(fit), 4) == 0.2745
     calibration = calibration_of(fit)
     contention = Contention(share=calibration.share, degradation=calibration.degradation)
-    assert round(sharing_factor(contention, 4), 2) == 4.82
+    assert round(model_of(contention).factor(4), 2) == 4.82
 
 
 def test_ratios_of_wang_et_al_are_no_line_beyond_eight() -> None:
@@ -133,7 +133,7 @@ def test_share_by_duty_cycle(share: float) -> None:
     compute_s, exchange_s = 0.016, 0.016
     rows = law(latency_s=0.0, loss=0.1)
     for count in (3, 4, 5):
-        factor = sharing_factor(Contention(share=share, degradation=0.1), count)
+        factor = model_of(Contention(share=share, degradation=0.1)).factor(count)
         rows.append(
             row(compute_s + exchange_s * factor, compute_s=compute_s, concurrent=count, message_mb=20.0)
         )
@@ -181,9 +181,8 @@ def test_calibration_goes_through_a_file_into_a_scenario(tmp_path: Path) -> None
         assert again.cluster.inter_server_gbps == pytest.approx(calibration.inter_server_gbps)
         assert again.cluster.reduce_gbps == scenario.cluster.reduce_gbps
         for count in (1, 2, 7, 20):
-            assert sharing_factor(again.contention, count) == pytest.approx(
-                sharing_factor(Contention(**calibration.contention_fields()), count), abs=1e-4
-            )
+            fitted = model_of(Contention(**calibration.contention_fields()))
+            assert model_of(again.contention).factor(count) == pytest.approx(fitted.factor(count), abs=1e-4)
         reserved = scenario.replace(contention=Contention(model="reserved", lanes=3))
         assert apply_calibration(calibration, reserved).contention.model == "paper"
 

@@ -6,14 +6,15 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 from ringsched import Contention, Server
-from ringsched.contention.extremes import Extremes
-from ringsched.contention.iteration_time import iteration_time_s, sharing_factor, work_of
-from ringsched.contention.network import network_of, shape_of
-from ringsched.contention.phases import Ring, phase_shares
+from ringsched.contention.fabric import Extremes, Fabric, fabric_of
+from ringsched.contention.iteration_time import Ring, Work, work_of
+from ringsched.contention.network import Shape, network_of, shape_of
+from ringsched.contention.sharing import model_of
+from ringsched.contention.traffic import NUM_TOUCHED
 from ringsched.engine import kernels
 from ringsched.engine.arrays import arrays_of
 from ringsched.engine.problem import problem_of
-from ringsched.engine.state import NUM_TOUCHED, new_state, reset
+from ringsched.engine.state import new_state, reset
 
 RACKED = cluster(
     switches={"left": 40.0, "right": 20.0},
@@ -26,10 +27,14 @@ RACKED = cluster(
 )
 
 
-def test_nodes_are_servers_then_racks() -> None:
+def ring(work: Work, num_servers: int, latency_s: float = 0.0) -> Ring:
+    return Ring(work, Shape((), num_servers, float("inf")), latency_s)
+
+
+def test_nodes_are_servers_then_switches() -> None:
     network = network_of(RACKED)
     assert network.uplink_gbps == (10, 10, 25, 10, 40, 20)
-    assert network.rack_of == (4, 4, 5, -1)
+    assert network.parent_of == (4, 4, 5, -1, -1, -1)
     assert network.capacity == (4, 3, 2, 1, 7, 2)
 
 
@@ -65,13 +70,13 @@ def test_intra_server_speed_counts_only_where_two_gpus_share_a_server() -> None:
     ],
 )
 def test_sharing_factor(contention: Contention, num_jobs: int, factor: float) -> None:
-    assert sharing_factor(contention, num_jobs) == pytest.approx(factor)
+    assert model_of(contention).factor(num_jobs) == pytest.approx(factor)
 
 
 def test_iteration_time_by_hand() -> None:
     """w = 4, m = 100 MB: 1.2 Gbit exchanged at 10 Gbit/s, 0.6 Gbit summed at 400, two servers, 100 ms."""
     work = work_of(job(gpus=4, gradient_mb=100), RACKED)
-    tau = iteration_time_s(work, bandwidth_gbps=10, num_servers=2, server_latency_s=0.001)
+    tau = ring(work, 2, latency_s=0.002).tau(10)
     assert tau == pytest.approx(0.12 + 0.0015 + 0.002 + 0.1)
 
 
@@ -91,7 +96,7 @@ def test_a_change_touches_only_jobs_that_share_a_link() -> None:
         return touched()
 
     def touched() -> set[int]:
-        jobs_touched = set(state.touched[: state.counts[NUM_TOUCHED]].tolist())
+        jobs_touched = set(state.traffic.touched[: state.traffic.counts[NUM_TOUCHED]].tolist())
         kernels.settle(arrays, state)
         return jobs_touched
 
@@ -103,37 +108,35 @@ def test_a_change_touches_only_jobs_that_share_a_link() -> None:
     assert touched() == set()
     kernels.advance(arrays, state, state.finish[1])
     assert touched() == set()  # nobody shared a link with it
-    assert (state.num_on_link[:5] == [1, 2, 1, 0, 0]).all()
+    assert (state.traffic.num_on_link[:5] == [1, 2, 1, 0, 0]).all()
 
 
 def test_best_case_is_the_better_of_one_server_and_two() -> None:
     """With uplinks faster than the inside of a server, two servers win."""
-    fast = network_of(cluster(4, 4, inter_server_gbps=400))
+    fast, slow = (fabric_of(cluster(4, 4, inter_server_gbps=speed), Contention()) for speed in (400, 10))
     work = work_of(job(gpus=4, gradient_mb=1000), RACKED)
-    one, two = (
-        iteration_time_s(work, bandwidth_gbps=speed, num_servers=servers, server_latency_s=0)
-        for speed, servers in ((200, 1), (400, 2))
-    )
-    assert Extremes(fast, Contention(), 1).best_case_tau(work, 4) == two < one
-    assert Extremes(network_of(cluster(4, 4)), Contention(), 1).best_case_tau(work, 4) == one
+    one, two = ring(work, 1).tau(200), ring(work, 2).tau(400)
+    assert Extremes(fast, 1).best_case_tau(work, 4) == two < one
+    assert Extremes(slow, 1).best_case_tau(work, 4) == one
 
 
 def test_worst_case_fills_every_link() -> None:
     """Six jobs of two or more GPUs, but at most four GPUs behind an uplink: four share it."""
-    network = network_of(cluster(4, 2))
+    fabric = fabric_of(cluster(4, 2), Contention())
     work = work_of(job(gpus=2, gradient_mb=100), RACKED)
-    expected = iteration_time_s(work, bandwidth_gbps=10 / 4, num_servers=2, server_latency_s=0)
-    assert Extremes(network, Contention(), 6).worst_case_tau(work, 2) == expected
-    alone = iteration_time_s(work, bandwidth_gbps=10, num_servers=2, server_latency_s=0)
-    assert Extremes(network, Contention(), 1).worst_case_tau(work, 2) == alone
+    assert Extremes(fabric, 6).worst_case_tau(work, 2) == ring(work, 2).tau(10 / 4)
+    assert Extremes(fabric, 1).worst_case_tau(work, 2) == ring(work, 2).tau(10)
 
 
 def test_of_links_as_full_by_exchanges_the_lowest_slows() -> None:
     """Sums in another order differ by rounding, which must not decide whom to blame."""
     rests_s = [0.1, 0.3, 0.7, 1.1, 0.2, 0.9, 0.13]
-    first = [Ring(exchange_gbit=1.0, rest_s=rest_s, free_gbps=10.0, links=[0]) for rest_s in rests_s]
-    second = [ring._replace(links=[1]) for ring in reversed(first)]
+    network = network_of(cluster(9, 9, inter_server_gbps=10.0))
+    fabric = Fabric(network, model_of(Contention(model="phases")), 0.0)
+    first = [Ring(Work(1.0, 0.0, rest_s), Shape((0,), 2, 10.0), 0.0) for rest_s in rests_s]
+    second = [ring._replace(shape=Shape((1,), 2, 10.0)) for ring in reversed(first)]
     for at in range(len(first)):
         others = [*first[at:], *second, *first[:at]]
-        both = Ring(exchange_gbit=1.0, rest_s=0.5, free_gbps=10.0, links=[0, 1])
-        assert phase_shares(dict(enumerate([*others, both])), [10.0, 10.0])[len(others)].link == 0
+        both = Ring(Work(1.0, 0.0, 0.5), Shape((0, 1), 2, 10.0), 0.0)
+        paces = fabric.iteration_times(dict(enumerate([*others, both])))
+        assert paces[len(others)].link == 0

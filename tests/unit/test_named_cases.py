@@ -7,7 +7,7 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import Contention, Plan, PlannedJob, Scenario
-from ringsched.contention.iteration_time import sharing_factor
+from ringsched.contention.sharing import model_of
 from ringsched.model import Placement
 
 WANG = Contention(degradation=0.2745)  # Wang et al. 2020, 10 GbE: eta / beta = 0.235 / 0.856
@@ -26,7 +26,7 @@ def test_theorem_counterexample() -> None:
 
 
 def test_four_jobs_on_a_link() -> None:
-    assert round(sharing_factor(WANG, 4), 2) == 4.82
+    assert round(model_of(WANG).factor(4), 2) == 4.82
 
 
 def test_four_contending_jobs_take_675_s_instead_of_295_s() -> None:

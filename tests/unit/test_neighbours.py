@@ -174,14 +174,14 @@ def test_verify_knows_lanes() -> None:
 
 def test_a_reservation_is_never_faster_than_equal_shares_without_loss() -> None:
     """f = max(lanes, n) >= n; with degradation a full link can be."""
-    from ringsched.contention.iteration_time import sharing_factor
+    from ringsched.contention.sharing import model_of
 
     for num_jobs in range(1, 9):
-        reserved = sharing_factor(Contention(model="reserved", lanes=4), num_jobs)
-        assert reserved >= sharing_factor(Contention(), num_jobs)
-    assert sharing_factor(Contention(model="reserved", lanes=4), 4) < sharing_factor(
-        Contention(degradation=0.2745), 4
-    )
+        reserved = model_of(Contention(model="reserved", lanes=4)).factor(num_jobs)
+        assert reserved >= model_of(Contention()).factor(num_jobs)
+    assert model_of(Contention(model="reserved", lanes=4)).factor(4) < model_of(
+        Contention(degradation=0.2745)
+    ).factor(4)
 
 
 def test_replacing_the_model_replaces_its_fields() -> None:

@@ -7,7 +7,7 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import Contention, InputError, Job, Scenario
-from ringsched.contention.extremes import Extremes, uncontended_tau
+from ringsched.contention.fabric import Extremes, fabric_of
 from ringsched.contention.iteration_time import work_of
 from ringsched.contention.network import network_of, shape_of
 from ringsched.model import Placement, Plan, PlannedJob
@@ -42,9 +42,10 @@ CASES = pytest.mark.parametrize(
 @CASES
 def test_extremes(servers: tuple[int, ...], inside: float, gpus: int, best: float, worst: float) -> None:
     setting = problem(*servers, inside=inside, job=exchanging(gpus))
-    network, work = network_of(setting.cluster), work_of(setting.jobs[0], setting.cluster)
-    assert Extremes(network, setting.contention, 1).best_case_tau(work, gpus) == pytest.approx(best)
-    assert Extremes(network, setting.contention, 1).worst_case_tau(work, gpus) == pytest.approx(worst)
+    extremes = Extremes(fabric_of(setting.cluster, setting.contention), 1)
+    work = work_of(setting.jobs[0], setting.cluster)
+    assert extremes.best_case_tau(work, gpus) == pytest.approx(best)
+    assert extremes.worst_case_tau(work, gpus) == pytest.approx(worst)
 
 
 @CASES
@@ -67,9 +68,8 @@ def test_extremes_of_the_verifier(
 def test_iteration_time_alone(gpus_on: dict[int, int], tau: float) -> None:
     lone = exchanging(sum(gpus_on.values()))
     setting = problem(4, 4, inside=5, job=lone)
-    network, work = network_of(setting.cluster), work_of(lone, setting.cluster)
-    shape = shape_of(network, gpus_on)
-    assert uncontended_tau(work, shape, network, setting.contention) == pytest.approx(tau)
+    fabric, work = fabric_of(setting.cluster, setting.contention), work_of(lone, setting.cluster)
+    assert fabric.alone_tau(work, fabric.shape(gpus_on)) == pytest.approx(tau)
     own = Network(setting)
     assert own.tau_s(lone, own.shape({f"s{at}": held for at, held in gpus_on.items()})) == pytest.approx(tau)
 
@@ -114,9 +114,8 @@ def test_a_link_without_a_gpu_below_it_slows_nobody() -> None:
         for name, out in (("a", ()), ("b", ()), ("c", (0, 1)))
     )
     setting = scenario(cluster(servers=servers, reduce_gbps=1e12), exchanging(2))
-    network, work = network_of(setting.cluster), work_of(setting.jobs[0], setting.cluster)
-    contention = Contention(table=(1.0, 5.0))
-    assert Extremes(network, contention, 1).worst_case_tau(work, 2) == pytest.approx(0.2)
+    work, contention = work_of(setting.jobs[0], setting.cluster), Contention(table=(1.0, 5.0))
+    assert Extremes(fabric_of(setting.cluster, contention), 1).worst_case_tau(work, 2) == pytest.approx(0.2)
     assert Network(setting.replace(contention=contention)).worst_tau_s(setting.jobs[0]) == pytest.approx(0.2)
 
 
@@ -127,5 +126,5 @@ def test_the_worst_case_counts_all_who_may_share_a_rack() -> None:
     racked = cluster(servers=servers, switches={"r0": 30, "r1": 60}, inter_server_gbps=20, reduce_gbps=1e12)
     setting = scenario(racked, *jobs)
     work = work_of(jobs[0], racked)
-    assert Extremes(network_of(racked), Contention(), 3).worst_case_tau(work, 2) == pytest.approx(0.2)
+    assert Extremes(fabric_of(racked, Contention()), 3).worst_case_tau(work, 2) == pytest.approx(0.2)
     assert Network(setting).worst_tau_s(jobs[0]) == pytest.approx(0.2)

@@ -13,7 +13,7 @@ from ringsched.cli.row_progress import RowProgress
 from ringsched.errors import InputError
 from ringsched.model import OBJECTIVES
 from ringsched.model.checks import choice
-from ringsched.model.contention import MODELS
+from ringsched.model.contention import model_names
 
 OPTION_OF = {"workers": "--jobs", "scenarios": "SCENARIO"}  # where it is not the field's own name
 
@@ -49,7 +49,7 @@ OPTION_OF = {"workers": "--jobs", "scenarios": "SCENARIO"}  # where it is not th
     "--contention-models",
     metavar="A,B,...",
     default="",
-    help=f"Compare under each: {', '.join(MODELS)}. Does the ranking survive?",
+    help=f"Compare under each: {', '.join(model_names())}. Does the ranking survive?",
 )
 @click.option(
     "--calibration",

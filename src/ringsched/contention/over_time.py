@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -68,19 +68,19 @@ def paces_of(links: Links, rings: Sequence[Ring], starts: Sequence[float], ends:
     interpreted = links.python is not None or len(rings) <= _SMALL
     sweep = runnable(_sweep, interpreted=interpreted)
     runnable(clear, interpreted=interpreted)(links, traffic)
-    kept: list[_Records] = []
+    kept: list[tuple[NDArray[Any], ...]] = []
     progress = np.zeros(3, dtype=np.int64)  # events gone through, records made, jobs still to be recorded
     size = _RECORDS
     done = False
     while not done:
         records = _new_records(max(size, len(rings)))
         done = sweep(links, traffic, visits, records, progress)
-        kept.append(_Records(*(column[: progress[1]] for column in records)))
+        kept.append(tuple(column[: progress[1]] for column in records))
         size *= 2
-    columns = _Records(*(np.concatenate(parts) for parts in zip(*kept, strict=True)))
-    order = np.argsort(columns.job, kind="stable")
-    first = offsets(np.bincount(columns.job, minlength=len(rings)))
-    return Paces(first, *(column[order] for column in columns[1:]))
+    jobs, *columns = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    order = np.argsort(jobs, kind="stable")
+    instants, taus, limits, num_jobs = (column[order] for column in columns)
+    return Paces(offsets(np.bincount(jobs, minlength=len(rings))), instants, taus, limits, num_jobs)
 
 
 def _visits(rings: Sequence[Ring], starts: Sequence[float], ends: Sequence[float]) -> _Visits:

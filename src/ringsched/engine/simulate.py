@@ -24,11 +24,12 @@ class LiveCluster:
     def __init__(self, problem: Problem) -> None:
         self._arrays = arrays_of(problem)
         self._state = new_state(self._arrays)
-        self._reset, self._start, self._settle, self._next_completion, self._advance = (
-            runnable(function, interpreted=self._arrays.interpreted)
-            for function in (reset, kernels.start, kernels.settle, kernels.next_completion, kernels.advance)
-        )
-        self._reset(self._arrays, self._state)
+        interpreted = self._arrays.interpreted
+        self._start = runnable(kernels.start, interpreted=interpreted)
+        self._settle = runnable(kernels.settle, interpreted=interpreted)
+        self._next_completion = runnable(kernels.next_completion, interpreted=interpreted)
+        self._advance = runnable(kernels.advance, interpreted=interpreted)
+        runnable(reset, interpreted=interpreted)(self._arrays, self._state)
         for job, gpus in problem.running.items():
             self.start(job, gpus)
 

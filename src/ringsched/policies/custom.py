@@ -52,12 +52,12 @@ class ServerView:
     """A server as it stands now."""
 
     name: str
-    rack: str | None
+    switch: str | None
     capacity: int  # available GPUs
     idle: tuple[int, ...]
     uplink_gbps: float
     jobs_on_uplink: int  # running jobs whose rings cross its uplink
-    jobs_on_rack_uplink: int  # the same for its rack; 0 without a rack
+    jobs_on_switch_uplinks: tuple[int, ...]  # the same for the switches above it, from its own one up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,17 +128,16 @@ def _job_view(problem: Problem, index: int) -> JobView:
 
 def _cluster_view(problem: Problem, cluster: LiveCluster) -> ClusterView:
     first = problem.first_gpu
+    paths = [tuple(problem.network.path(at))[1:] for at in range(problem.num_servers)]
     servers = tuple(
         ServerView(
             name=server.name,
-            rack=server.switch,
+            switch=server.switch,
             capacity=server.capacity,
             idle=tuple(gpu for gpu in range(server.gpus) if cluster.is_idle(first[at] + gpu)),
             uplink_gbps=problem.network.uplink_gbps[at],
             jobs_on_uplink=cluster.num_jobs_on(at),
-            jobs_on_rack_uplink=0
-            if server.switch is None
-            else cluster.num_jobs_on(problem.network.rack_of[at]),
+            jobs_on_switch_uplinks=tuple(map(cluster.num_jobs_on, paths[at])),
         )
         for at, server in enumerate(problem.scenario.cluster.servers)
     )

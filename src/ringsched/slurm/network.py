@@ -79,7 +79,7 @@ class Network:
                 return self.switches[switch]
             if self.switch_uplink_gbps is not None:
                 return self.switch_uplink_gbps
-            uplinks = [*sent_gbps.get(switch, ()), *(uplink_of(lower) for lower in below[switch])]
+            uplinks = sent_gbps.get(switch, []) + [uplink_of(lower) for lower in below[switch]]
             return max([*uplinks, sum(uplinks) / OVERSUBSCRIPTION])
 
         return tuple(

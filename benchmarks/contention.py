@@ -38,7 +38,7 @@ def models() -> dict[str, Any]:
 
 def crowded() -> dict[str, Any]:
     """What fair links cost where many share them: 1,000 jobs on 800 GPUs in 5 racks, by two policies."""
-    scenario = ringsched.generate_uniform(seed=1, servers=100, gpus_per_server=8, jobs=1_000, racks=5)
+    scenario = ringsched.generate_uniform(seed=1, servers=100, gpus_per_server=8, jobs=1_000, switches=5)
     results: dict[str, Any] = {}
     for policy in ("longest-first", "first-fit"):
         seconds = {model: _seconds_of(scenario, model, policy) for model in MODELS}

@@ -21,7 +21,7 @@ CHANGES = (
 
 def explain() -> dict[str, Any]:
     """`ringsched.explain`: the ledger of 2,000 jobs on 2,000 GPUs in 10 racks, and one job less."""
-    scenario = _uniform(jobs=2_000, servers=250, racks=10)
+    scenario = _uniform(jobs=2_000, servers=250, switches=10)
     results: dict[str, Any] = {}
     for policy in ("longest-first", "random"):
         plan = ringsched.plan(scenario, policy)
@@ -38,7 +38,7 @@ def explain() -> dict[str, Any]:
 
 def whatif() -> dict[str, Any]:
     """`ringsched.whatif`: 200 jobs on 256 GPUs by longest-first; five variants, and one more job."""
-    scenario = _uniform(jobs=200, servers=32, racks=0)
+    scenario = _uniform(jobs=200, servers=32, switches=0)
     job = Job(name="new", gpus=16, iterations=20_000, **ringsched.CATALOGUE["resnet50"].fields())
     results: dict[str, Any] = {}
     for policy in ("longest-first", "random"):
@@ -55,5 +55,7 @@ def whatif() -> dict[str, Any]:
     return results
 
 
-def _uniform(*, jobs: int, servers: int, racks: int) -> Scenario:
-    return ringsched.generate_uniform(seed=0, servers=servers, gpus_per_server=8, jobs=jobs, racks=racks)
+def _uniform(*, jobs: int, servers: int, switches: int) -> Scenario:
+    return ringsched.generate_uniform(
+        seed=0, servers=servers, gpus_per_server=8, jobs=jobs, switches=switches
+    )

@@ -20,7 +20,7 @@ from ringsched import Scenario, Simulation
 TRACES = Path(os.environ.get("RINGSCHED_TRACES", Path(__file__).parents[2] / "shared" / "data" / "traces"))
 MURI_LOAD = 0.8
 # 12,500 GPUs in 50 racks.
-LARGE = {"servers": 1250, "gpus_per_server": 10, "racks": 50, "load": 0.8}
+LARGE = {"servers": 1250, "gpus_per_server": 10, "switches": 50, "load": 0.8}
 LARGE_JOBS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 SIMPY_JOBS = 4000
 
@@ -83,7 +83,7 @@ def simpy() -> dict[str, Any]:
     """The same scenario in plain SimPy: 4,000 jobs at a load of 0.8 on 64 servers x 8 GPUs, fifo."""
     from benchmarks import simpy_model
 
-    scenario = ringsched.generate_poisson(seed=0, jobs=SIMPY_JOBS, servers=64, racks=8, load=0.8)
+    scenario = ringsched.generate_poisson(seed=0, jobs=SIMPY_JOBS, servers=64, switches=8, load=0.8)
     started = time.perf_counter()
     starts_s, finishes_s = simpy_model.run(scenario)
     theirs = time.perf_counter() - started

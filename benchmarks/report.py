@@ -48,7 +48,7 @@ def _paper() -> tuple[Scenario, list[Plan]]:
 
 
 def _uniform(*, jobs: int, servers: int) -> tuple[Scenario, list[Plan]]:
-    scenario = ringsched.generate_uniform(seed=0, servers=servers, gpus_per_server=8, jobs=jobs, racks=10)
+    scenario = ringsched.generate_uniform(seed=0, servers=servers, gpus_per_server=8, jobs=jobs, switches=10)
     return scenario, [ringsched.plan(scenario, "list-scheduling")]
 
 

@@ -53,11 +53,12 @@ class ClusterModel:
         self.unit_s = scenario.time.slot_s if self.slotted else 1.0
         cluster = scenario.cluster
         self.num_idle = [server.capacity for server in cluster.servers]
-        # Links are numbered like servers, then racks.
-        racks = {rack.name: len(cluster.servers) + at for at, rack in enumerate(cluster.switches)}
-        self.rack_of = [None if server.switch is None else racks[server.switch] for server in cluster.servers]
+        # Links are numbered like servers, then switches.
+        switches = {switch.name: len(cluster.servers) + at for at, switch in enumerate(cluster.switches)}
+        above = [server.switch for server in cluster.servers] + [each.parent for each in cluster.switches]
+        self.parent_of = [None if name is None else switches[name] for name in above]
         self.uplink_gbps = [server.uplink_gbps or cluster.inter_server_gbps for server in cluster.servers]
-        self.uplink_gbps += [rack.uplink_gbps for rack in cluster.switches]
+        self.uplink_gbps += [switch.uplink_gbps or math.inf for switch in cluster.switches]
         self.queue: list[int] = []
         self.running: list[Running] = []
         self.start_s = [0.0] * len(scenario.jobs)
@@ -160,11 +161,12 @@ class ClusterModel:
 
     def links_of(self, gpus_on: dict[int, int], wanted: int) -> list[int]:
         """Return the uplinks that are crossed: those with some of the GPUs below them, but not all."""
-        below = Counter(gpus_on)
+        below: Counter[int] = Counter()
         for server, gpus in gpus_on.items():
-            rack = self.rack_of[server]
-            if rack is not None:
-                below[rack] += gpus
+            node: int | None = server
+            while node is not None:
+                below[node] += gpus
+                node = self.parent_of[node]
         return [link for link, gpus in below.items() if gpus < wanted]
 
     def iteration_time_s(self, running: Running, num_on_link: Counter[int]) -> float:

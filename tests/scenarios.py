@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
@@ -13,12 +14,13 @@ def job(name: str = "job", gpus: int = 1, iterations: int = 10, **fields: Any) -
     return Job(name=name, gpus=gpus, iterations=iterations, **(defaults | fields))
 
 
-def cluster(*gpus: int, switches: dict[str, float] | None = None, **fields: Any) -> Cluster:
-    """Servers s0, s1, ... with the given numbers of GPUs."""
+def cluster(*gpus: int, switches: Mapping[str, float] | Sequence[Switch] = (), **fields: Any) -> Cluster:
+    """Servers s0, s1, ... with the given numbers of GPUs; switches as they are, or as uplinks by name."""
     defaults: dict[str, Any] = {"inter_server_gbps": 10, "intra_server_gbps": 200, "reduce_gbps": 400}
     servers = tuple(Server(name=f"s{at}", gpus=size) for at, size in enumerate(gpus))
-    named = tuple(Switch(name=name, uplink_gbps=speed) for name, speed in (switches or {}).items())
-    return Cluster(**(defaults | {"servers": servers, "switches": named} | fields))
+    if isinstance(switches, Mapping):
+        switches = [Switch(name=name, uplink_gbps=speed) for name, speed in switches.items()]
+    return Cluster(**(defaults | {"servers": servers, "switches": tuple(switches)} | fields))
 
 
 def scenario(cluster: Cluster, *jobs: Job, contention: Any = None, time: Any = None) -> Scenario:

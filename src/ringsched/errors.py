@@ -60,8 +60,8 @@ class UnknownName(InputError):
 
     Examples
     --------
-    >>> print(UnknownName("rack", "row-9", ["row-1", "lab"], field="rack"))
-    rack names the unknown rack 'row-9' (did you mean 'row-1'?); choose from row-1, lab
+    >>> print(UnknownName("switch", "row-9", ["row-1", "lab"], field="switch"))
+    switch names the unknown switch 'row-9' (did you mean 'row-1'?); choose from row-1, lab
     """
 
     MOST_CHOICES = 12  # listed; a cluster may have thousands of servers

@@ -113,6 +113,42 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
         {(*SERVER_1, "rack"): "r9"},
         ["server 'b': rack names the unknown rack 'r9'", "choose from r1, r2"],
     ),
+    "undefined-switch": (
+        {(*SERVER_1, "rack"): DELETE, (*SERVER_1, "switch"): "r9"},
+        ["server 'b': switch names the unknown switch 'r9'", "choose from r1, r2"],
+    ),
+    "rack-and-switch": (
+        {(*SERVER_1, "switch"): "r2"},
+        ["cluster.servers[1]: rack is another name of switch; keep one of them"],
+    ),
+    "switch-twice": (
+        {("cluster", "switches"): {"r1": {"uplink_gbps": 5.0}}},
+        ["cluster.racks.r1: name duplicates the switch name 'r1' of cluster.switches.r1"],
+    ),
+    "undefined-parent": (
+        {("cluster", "racks", "r1", "parent"): "r3"},
+        ["cluster.racks.r1: parent names the unknown switch 'r3'", "choose from r1, r2"],
+    ),
+    "parent-type": (
+        {("cluster", "racks", "r1", "parent"): 3},
+        ["cluster.racks.r1: parent must be a string, not 3"],
+    ),
+    "parent-of-itself": (
+        {("cluster", "switches"): {"top": {"uplink_gbps": 5.0, "parent": "top"}}},
+        ["cluster.switches.top: parent = 'top' leads back to 'top'; the network must be a tree"],
+    ),
+    "cycle": (
+        {("cluster", "racks", "r1", "parent"): "r2", ("cluster", "racks", "r2", "parent"): "r1"},
+        ["cluster.racks.r1: parent = 'r2' leads back to 'r1'; the network must be a tree"],
+    ),
+    "inner-switch-without-uplink": (
+        {("cluster", "racks", "r1"): {"parent": "r2"}},
+        ["cluster.racks.r1: uplink_gbps is missing"],
+    ),
+    "root-beside-others-without-uplink": (
+        {("cluster", "switches"): {"top": {}}, ("cluster", "racks", "r1", "parent"): "top"},
+        ["cluster.switches.top: uplink_gbps is missing"],
+    ),
     "no-racks": ({("cluster", "racks"): DELETE}, ["server 'a-0': rack names 'r1', but no racks are defined"]),
     "count-unavailable": (
         {(*SERVER_1, "count"): 1},

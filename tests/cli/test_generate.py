@@ -95,8 +95,8 @@ def test_options_reach_the_workload() -> None:
     )
     printed = json.loads(run("generate", "uniform", *options, "-q").stdout)
     expected = ringsched.generate_uniform(
-        8, 6, 4, 9, racks=2, sizes="2", models="vision", min_hours=2, max_hours=3, submit_hours=1,
-        inter_server_gbps=25, rack_uplink_gbps=50, slot_s=60,
+        8, 6, 4, 9, switches=2, sizes="2", models="vision", min_hours=2, max_hours=3, submit_hours=1,
+        inter_server_gbps=25, switch_uplink_gbps=50, slot_s=60,
     )  # fmt: skip
     assert ringsched.scenario_from_dict(printed) == expected
 
@@ -124,7 +124,7 @@ def test_options_reach_the_workload() -> None:
         ([*SMALL, "--sizes", "64"], "--sizes asks for a job of 64 GPUs, but the cluster has 32"),
         ([*SMALL, "--models", "resnet"], "--models names the unknown mix or model 'resnet' (did you mean"),
         ([*SMALL, "--racks", 9], "--racks = 9 are more than the servers, 4"),
-        ([*SMALL, "--rack-uplink-gbps", 9], "--rack-uplink-gbps means nothing without racks"),
+        ([*SMALL, "--rack-uplink-gbps", 9], "--rack-uplink-gbps is only allowed with at least one switch"),
         ([*SMALL, "--min-hours", 30], "--min-hours = 30 is above the longest, 8"),
         ([*SMALL, "--slot", 0.01], "--slot = 0.01 is shorter than an iteration of jobs[0]"),
         ([*SMALL, "--inter-server-gbps", 1e-300, "--sizes", 16], "jobs[0]"),

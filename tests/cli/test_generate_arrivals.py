@@ -47,8 +47,8 @@ def test_options_reach_the_workload() -> None:
         *("--rack-uplink-gbps", 50, "--slot", 60, "--seed", 8),
     )
     fields = {
-        "racks": 2, "sizes": "2", "models": "vision", "min_hours": 2, "max_hours": 3, "load": 0.5,
-        "inter_server_gbps": 25, "rack_uplink_gbps": 50, "slot_s": 60,
+        "switches": 2, "sizes": "2", "models": "vision", "min_hours": 2, "max_hours": 3, "load": 0.5,
+        "inter_server_gbps": 25, "switch_uplink_gbps": 50, "slot_s": 60,
     }  # fmt: skip
     printed = json.loads(run("generate", "poisson", *options, "-q").stdout)
     assert ringsched.scenario_from_dict(printed) == ringsched.generate_poisson(8, 6, 4, 9, **fields)

@@ -33,7 +33,9 @@ def assert_same(ledger: Ledger, books: Books) -> None:
             # Completions 1e-9 apart are one instant, also for a job that floats let end a little later.
             allowed = 1e-9 * scale if ledger.scenario.time.slotted else 1e-8 * max(1.0, account.finish_s)
             assert getattr(account, f"{part}_s") == pytest.approx(expected, abs=allowed)
-    links = {link.label: (link.kind, link.name) for link in ledger.links}
+    links = {
+        link.label: ("server" if link.kind == "server" else "switch", link.name) for link in ledger.links
+    }
     found = {(blame.victim, blame.culprit, *links[blame.link]): blame.seconds for blame in ledger.blames()}
     for key in found.keys() | books.blame.keys():
         assert found.get(key, 0.0) == pytest.approx(float(books.blame.get(key, 0)), rel=1e-9, abs=1e-9)

@@ -24,7 +24,7 @@ def assert_same(scenario: Scenario) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_hundreds_of_jobs(seed: int, model: str) -> None:
     """Racks, large jobs and a load at which many wait."""
-    scenario = ringsched.generate_poisson(seed=seed, jobs=tried(400), servers=8, racks=2, load=0.95)
+    scenario = ringsched.generate_poisson(seed=seed, jobs=tried(400), servers=8, switches=2, load=0.95)
     assert_same(scenario.replace(time=scenario.time.replace(model=model, slot_s=60.0)))
 
 

@@ -174,13 +174,20 @@ def test_expanded_scenarios_round_trip(scenario: Scenario) -> None:
 
 
 def _renamed(scenario: Scenario, server_names: dict[str, str]) -> Scenario:
-    rack_names = {rack.name: f"z{-at}" for at, rack in enumerate(scenario.cluster.switches)}
+    switch_names = {switch.name: f"z{-at}" for at, switch in enumerate(scenario.cluster.switches)}
     cluster = scenario.cluster.replace(
         servers=tuple(
-            server.replace(name=server_names[server.name], switch=server.switch and rack_names[server.switch])
+            server.replace(
+                name=server_names[server.name], switch=server.switch and switch_names[server.switch]
+            )
             for server in scenario.cluster.servers
         ),
-        switches=tuple(rack.replace(name=rack_names[rack.name]) for rack in scenario.cluster.switches),
+        switches=tuple(
+            switch.replace(
+                name=switch_names[switch.name], parent=switch.parent and switch_names[switch.parent]
+            )
+            for switch in scenario.cluster.switches
+        ),
     )
     jobs = tuple(
         job.replace(

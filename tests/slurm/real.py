@@ -151,14 +151,14 @@ def assert_no_gpu_twice(runs: Sequence[Run]) -> None:
 
 
 @contextmanager
-def real_cluster(gpus: Sequence[int], racks: int = 0) -> Iterator[Real]:
+def real_cluster(gpus: Sequence[int], num_switches: int = 0) -> Iterator[Real]:
     """A cluster that is gone afterwards, whatever happened, to the last process."""
     base = Path(tempfile.mkdtemp(prefix="ringsched-"))  # short, for sockets; pytest's are too long and closed
     base.chmod(0o755)
     local = LocalCluster(base / "slurm")
     before = os.environ.get("SLURM_CONF")
     try:
-        local.start(gpus, racks)
+        local.start(gpus, num_switches)
         os.environ["SLURM_CONF"] = str(local.config)
         work = base / "work"
         work.mkdir()

@@ -29,7 +29,7 @@ SLEEPS = ("--gradient-mb", 0, "--minibatch", 1, "--forward-ms", 0, "--backward-m
 
 @pytest.fixture
 def real_on_racks() -> object:
-    with real_cluster((4, 4, 8, 8), racks=2) as cluster:
+    with real_cluster((4, 4, 8, 8), num_switches=2) as cluster:
         yield cluster
 
 

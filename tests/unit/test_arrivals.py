@@ -24,7 +24,7 @@ GENERATORS = pytest.mark.parametrize("generate", [generate_poisson, generate_diu
 @GENERATORS
 @pytest.mark.parametrize("load", [0.3, 0.8, 2.0])
 def test_the_load_is_the_one_asked_for(generate, load: float) -> None:
-    scenario = generate(jobs=3000, load=load, racks=8)
+    scenario = generate(jobs=3000, load=load, switches=8)
     problem = problem_of(scenario)
     area = sum(gpus * best for gpus, best in zip(problem.gpus, problem.best_case, strict=True))
     by_hand = area / (512 * scenario.jobs[-1].submit_s)

@@ -123,7 +123,7 @@ def replayed(instance: Scenario, plan: ringsched.Plan, *, b_starts_s: float) -> 
     ("instance", "reason"),
     [
         (scenario(cluster(4), *(job(f"j{at}") for at in range(MOST_JOBS + 1))), "at most 8 jobs, not 9"),
-        (scenario(cluster(*[4] * 70), job()), "at most 62 servers and racks, not 70"),
+        (scenario(cluster(*[4] * 70), job()), "at most 62 servers and switches, not 70"),
         (scenario(cluster(*[9] * 12), job(gpus=20)), "placed in at most 20000 ways, not "),
     ],
 )

@@ -346,14 +346,14 @@ def test_sizes_and_models_are_drawn_independently() -> None:
 
 
 def test_uniform_racks_are_even_and_oversubscribed() -> None:
-    cluster = ringsched.generate_uniform(servers=10, jobs=5, racks=4).cluster
+    cluster = ringsched.generate_uniform(servers=10, jobs=5, switches=4).cluster
     in_rack = Counter(server.switch for server in cluster.servers)
     assert sorted(in_rack.values()) == [2, 2, 3, 3]
     assert [rack.name for rack in cluster.switches] == ["r0", "r1", "r2", "r3"]
     assert {rack.uplink_gbps for rack in cluster.switches} == {100}  # 3 servers / 4 would be below one server
-    cluster = ringsched.generate_uniform(servers=32, jobs=5, racks=2, inter_server_gbps=10).cluster
+    cluster = ringsched.generate_uniform(servers=32, jobs=5, switches=2, inter_server_gbps=10).cluster
     assert {rack.uplink_gbps for rack in cluster.switches} == {40}
-    cluster = ringsched.generate_uniform(servers=32, jobs=5, racks=2, rack_uplink_gbps=7).cluster
+    cluster = ringsched.generate_uniform(servers=32, jobs=5, switches=2, switch_uplink_gbps=7).cluster
     assert {rack.uplink_gbps for rack in cluster.switches} == {7}
 
 
@@ -365,7 +365,7 @@ def test_uniform_submit_times_and_slots() -> None:
     assert scenario.time == Time(slot_s=60)
 
 
-@pytest.mark.parametrize("options", [{}, {"racks": 2}, {"slot_s": 60.0, "submit_hours": 5.0}])
+@pytest.mark.parametrize("options", [{}, {"switches": 2}, {"slot_s": 60.0, "submit_hours": 5.0}])
 def test_uniform_plans_and_verifies(options: dict[str, Any]) -> None:
     scenario = ringsched.generate_uniform(1, 8, jobs=60, sizes="paper", **options)
     assert ringsched.verify(scenario, ringsched.plan(scenario)).valid
@@ -378,8 +378,8 @@ def test_uniform_plans_and_verifies(options: dict[str, Any]) -> None:
         ({"servers": 0}, "servers must be an integer >= 1"),
         ({"servers": 10**6}, "servers = 1000000 of 8 GPUs are more than 1000000 GPUs"),
         ({"gpus_per_server": 1.5}, "gpus_per_server must be an integer"),
-        ({"racks": 5}, "racks = 5 are more than the servers, 4"),
-        ({"rack_uplink_gbps": 1}, "rack_uplink_gbps means nothing without racks"),
+        ({"switches": 5}, "switches = 5 are more than the servers, 4"),
+        ({"switch_uplink_gbps": 1}, "switch_uplink_gbps is only allowed with at least one switch"),
         ({"jobs": 0}, "jobs must be an integer >= 1"),
         ({"sizes": "64"}, "sizes asks for a job of 64 GPUs, but the cluster has 32"),
         ({"min_hours": 0}, "min_hours must be a number > 0"),
@@ -400,7 +400,7 @@ def test_uniform_refusals(options: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     "scenario",
     [
-        ringsched.generate_uniform(servers=3, jobs=4, racks=2, sizes="1"),
+        ringsched.generate_uniform(servers=3, jobs=4, switches=2, sizes="1"),
         two_jobs("slotted", 1),
         two_jobs("slotted", 1).replace(jobs=(), name="ß"),
     ],

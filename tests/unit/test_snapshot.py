@@ -13,7 +13,7 @@ from ringsched.placement.charges import charges
 
 def scenario_of(*, slot_s: float | None) -> Scenario:
     return ringsched.generate_poisson(
-        seed=4, jobs=40, servers=6, racks=2, sizes="paper", load=2, slot_s=slot_s
+        seed=4, jobs=40, servers=6, switches=2, sizes="paper", load=2, slot_s=slot_s
     )
 
 

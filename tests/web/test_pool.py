@@ -35,7 +35,7 @@ LIMITS = Limits(workers=1, searches=1, work_s=HANGS_S)
 
 
 def body(policy: str, num_jobs: int = 10, **options: Any) -> bytes:
-    scenario = ringsched.generate_uniform(seed=0, servers=10, gpus_per_server=8, jobs=num_jobs, racks=2)
+    scenario = ringsched.generate_uniform(seed=0, servers=10, gpus_per_server=8, jobs=num_jobs, switches=2)
     return json.dumps({"scenario": scenario.expanded(), "policy": policy, **options}).encode()
 
 

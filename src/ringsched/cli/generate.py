@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from ringsched.cli.generate_arrivals import diurnal_command, poisson_command
+from ringsched.cli.generate_arrivals import RENAMED_OPTIONS, diurnal_command, poisson_command
+from ringsched.cli.scenario_output import options_for_arguments
 from ringsched.errors import InputError
 from ringsched.generate import Description, describe, generate_paper, generate_uniform
 from ringsched.generate.mixes import MODEL_MIXES, SIZE_MIXES
@@ -103,7 +104,7 @@ def paper_command(
 @generate_command.command("uniform")
 @_number("--servers", "N", 1250)
 @_number("--gpus-per-server", "N", 8)
-@_number("--racks", "N", 0, "0 for none.")
+@_number("--racks", "N", 0, "Number of switches between servers and core; 0 for none.", name="switches")
 @_number("--jobs", "N", 10_000)
 @_text("--sizes", "MIX", "paper", f"GPUs per job: {', '.join(SIZE_MIXES)}, or weights such as 1:80,2:14.")
 @_text(
@@ -116,7 +117,13 @@ def paper_command(
 @_number("--max-hours", "H", 8.0, "Longest best case.")
 @_number("--submit-hours", "H", 0.0, "Jobs are submitted over so many hours; 0: all at the start.")
 @_number("--inter-server-gbps", "X", 100.0)
-@_number("--rack-uplink-gbps", "X", None, "Default: a quarter of what its servers can send.")
+@_number(
+    "--rack-uplink-gbps",
+    "X",
+    None,
+    "Default: a quarter of what its servers can send.",
+    name="switch_uplink_gbps",
+)
 @_number("--slot", "S", None, "Slotted time instead of continuous time.", name="slot_s")
 @_common
 def uniform_command(output: Path | None, quiet: bool, as_json: bool, **options: Any) -> None:
@@ -132,10 +139,8 @@ def _generate(make: Callable[[], Scenario], output: Path | None, quiet: bool, as
         if output.suffix.lower() == ".toml":
             raise InputError("is named .toml, but what is written is JSON", file=str(output))
         check_writable(output)
-    try:
+    with options_for_arguments(RENAMED_OPTIONS):
         scenario = make()
-    except InputError as error:
-        raise _option_error(error) from None
     summary = "" if quiet else _summary(scenario, output, as_json)
     if output is None:
         click.echo(scenario_to_json(scenario), nl=False)
@@ -164,13 +169,6 @@ def _lines(description: Description) -> list[str]:
         f"contention share  {description.contention_share:.3f} of the jobs' time under list-scheduling",
         f"lower bound       {seconds(description.lower_bound_s)}",
     ]
-
-
-def _option_error(error: InputError) -> InputError:
-    """Return the error with the option instead of the argument it is about."""
-    if error.field is None or error.place is not None:
-        return error
-    return InputError(error.problem, field=f"--{error.field.removesuffix('_s').replace('_', '-')}")
 
 
 generate_command.add_command(poisson_command)

@@ -17,6 +17,9 @@ from ringsched.model import Scenario
 
 Command = Callable[..., None]
 
+# Whose option has another name than the argument: switches of a level are racks to the user.
+RENAMED_OPTIONS = {"switches": "racks", "switch_uplink_gbps": "rack-uplink-gbps"}
+
 _OPTIONS = (
     click.option(
         "--load",
@@ -29,7 +32,15 @@ _OPTIONS = (
     click.option("--jobs", metavar="N", type=int, default=10_000, show_default=True),
     click.option("--servers", metavar="N", type=int, default=64, show_default=True),
     click.option("--gpus-per-server", metavar="N", type=int, default=8, show_default=True),
-    click.option("--racks", metavar="N", type=int, default=0, show_default=True, help="0 for none."),
+    click.option(
+        "--racks",
+        "switches",
+        metavar="N",
+        type=int,
+        default=0,
+        show_default=True,
+        help="Number of switches between servers and core; 0 for none.",
+    ),
     click.option(
         "--sizes",
         metavar="MIX",
@@ -52,7 +63,11 @@ _OPTIONS = (
     ),
     click.option("--inter-server-gbps", metavar="X", type=float, default=100.0, show_default=True),
     click.option(
-        "--rack-uplink-gbps", metavar="X", type=float, help="Default: a quarter of what its servers can send."
+        "--rack-uplink-gbps",
+        "switch_uplink_gbps",
+        metavar="X",
+        type=float,
+        help="Default: a quarter of what its servers can send.",
     ),
     click.option(
         "--slot", "slot_s", metavar="S", type=float, help="Slotted time instead of continuous time."
@@ -113,7 +128,7 @@ def _generate(
 ) -> None:
     """Make a scenario, write it, and print what it amounts to."""
     check_output(output)
-    with Working("drawing the jobs"), options_for_arguments():
+    with Working("drawing the jobs"), options_for_arguments(RENAMED_OPTIONS):
         scenario = make(**options)
     with Working("writing the scenario"):
         put_scenario(scenario, output)

@@ -18,7 +18,9 @@ MOST_NODES = 200
 @click.option(
     "--gpus", metavar="A,B,...", default="8", show_default=True, help="Of each node, or one for all."
 )
-@click.option("--racks", metavar="N", type=int, default=0, help="Spread the nodes over N switches.")
+@click.option(
+    "--racks", "switches", metavar="N", type=int, default=0, help="Spread the nodes over N switches."
+)
 @click.option(
     "--folder",
     metavar="DIR",
@@ -28,7 +30,7 @@ MOST_NODES = 200
     help="Where all of it is kept.",
 )
 @click.option("--stop", is_flag=True, help="End the cluster, its jobs too, and remove the folder.")
-def local_command(nodes: int, gpus: str, racks: int, folder: Path, stop: bool) -> None:
+def local_command(nodes: int, gpus: str, switches: int, folder: Path, stop: bool) -> None:
     """Start or stop a real Slurm with fake GPUs on this machine.
 
     For trying out: many nodes, one machine, no special rights. Needs slurm-wlm and munge.
@@ -43,8 +45,8 @@ def local_command(nodes: int, gpus: str, racks: int, folder: Path, stop: bool) -
         click.echo(f"stopped; {folder} is removed")
         return
     each = _gpus(gpus, nodes)
-    integer(racks, "--racks", minimum=0, maximum=nodes)
-    cluster.start(each, racks)
+    integer(switches, "--racks", minimum=0, maximum=nodes)
+    cluster.start(each, switches)
     click.echo(f"{len(each)} nodes with {sum(each)} GPUs are up; commands find them by")
     # Relative as it was given, so that the line can be shown and typed anywhere.
     before = "" if folder.is_absolute() else '"$PWD"/'

@@ -27,13 +27,13 @@ def generate_poisson(
     jobs: int = 10_000,
     *,
     load: float = 0.8,
-    racks: int = 0,
+    switches: int = 0,
     sizes: str | Mapping[int, float] = "philly",
     models: str | Mapping[str, float] = "uniform",
     min_hours: float = 0.5,
     max_hours: float = 8.0,
     inter_server_gbps: float = INTER_SERVER_GBPS,
-    rack_uplink_gbps: float | None = None,
+    switch_uplink_gbps: float | None = None,
     slot_s: float | None = None,
 ) -> Scenario:
     """Return jobs of known models that arrive as a Poisson process.
@@ -43,7 +43,7 @@ def generate_poisson(
     load
         GPU-seconds of all jobs in the best case over those the cluster has while they arrive. The jobs
         are drawn first; how long they take to arrive follows from it.
-    racks, sizes, models, min_hours, max_hours, rack_uplink_gbps, slot_s
+    switches, sizes, models, min_hours, max_hours, switch_uplink_gbps, slot_s
         As for `generate_uniform`.
 
     Raises
@@ -58,7 +58,7 @@ def generate_poisson(
     >>> abs(ringsched.offered_load(scenario) - 0.5) < 0.01
     True
     """
-    cluster = like_servers(servers, gpus_per_server, racks, inter_server_gbps, rack_uplink_gbps)
+    cluster = like_servers(servers, gpus_per_server, switches, inter_server_gbps, switch_uplink_gbps)
     queue = _drawn(seed, cluster, jobs, sizes, models, min_hours, max_hours)
     return _arriving(queue, cluster, load, _uniform, f"poisson, seed {seed}", time_of(slot_s))
 
@@ -72,13 +72,13 @@ def generate_diurnal(
     load: float = 0.8,
     swing: float = 0.8,
     peak_hour: float = 14.0,
-    racks: int = 0,
+    switches: int = 0,
     sizes: str | Mapping[int, float] = "philly",
     models: str | Mapping[str, float] = "uniform",
     min_hours: float = 0.5,
     max_hours: float = 8.0,
     inter_server_gbps: float = INTER_SERVER_GBPS,
-    rack_uplink_gbps: float | None = None,
+    switch_uplink_gbps: float | None = None,
     slot_s: float | None = None,
 ) -> Scenario:
     """Return jobs of known models whose rate of arrival goes up and down once a day.
@@ -104,7 +104,7 @@ def generate_diurnal(
         number(swing, "swing", minimum=0, maximum=1),
         number(peak_hour, "peak_hour", minimum=0, maximum=HOURS_PER_DAY) / HOURS_PER_DAY,
     )
-    cluster = like_servers(servers, gpus_per_server, racks, inter_server_gbps, rack_uplink_gbps)
+    cluster = like_servers(servers, gpus_per_server, switches, inter_server_gbps, switch_uplink_gbps)
     queue = _drawn(seed, cluster, jobs, sizes, models, min_hours, max_hours)
     return _arriving(queue, cluster, load, arrival, f"diurnal, seed {seed}", time_of(slot_s))
 

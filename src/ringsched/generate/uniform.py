@@ -25,22 +25,22 @@ def generate_uniform(
     gpus_per_server: int = 8,
     jobs: int = 10_000,
     *,
-    racks: int = 0,
+    switches: int = 0,
     sizes: str | Mapping[int, float] = "paper",
     models: str | Mapping[str, float] = "uniform",
     min_hours: float = 0.5,
     max_hours: float = 8.0,
     submit_hours: float = 0.0,
     inter_server_gbps: float = 100.0,
-    rack_uplink_gbps: float | None = None,
+    switch_uplink_gbps: float | None = None,
     slot_s: float | None = None,
 ) -> Scenario:
     """Return jobs of known models on like servers.
 
     Parameters
     ----------
-    racks
-        How many racks the servers are split into, as evenly as possible; 0 for none.
+    switches
+        How many switches the servers hang on, split as evenly as possible; 0 for none.
     sizes, models
         A named mix, an inline one such as "1:80,2:14" or "resnet50:3,vgg16", or a mapping to weights.
         The numbers of jobs follow the weights as closely as whole jobs can; who gets what is drawn.
@@ -48,8 +48,8 @@ def generate_uniform(
         Between these the best-case durations are log-uniform.
     submit_hours
         Submit times are uniform from 0 to this; 0 submits all at the start.
-    rack_uplink_gbps
-        If absent, a quarter of what the servers of the largest rack can send, but no less than one can.
+    switch_uplink_gbps
+        If absent, a quarter of what the most servers below one switch can send, but no less than one can.
     slot_s
         Slotted time with this slot instead of continuous time.
 
@@ -66,7 +66,7 @@ def generate_uniform(
     (5, 32)
     """
     draw = Draw(integer(seed, "seed", minimum=0), JOBS)
-    cluster = like_servers(servers, gpus_per_server, racks, inter_server_gbps, rack_uplink_gbps)
+    cluster = like_servers(servers, gpus_per_server, switches, inter_server_gbps, switch_uplink_gbps)
     kinds = drawn_kinds(draw, jobs, sizes, models, cluster.capacity)
     durations_s = drawn_durations_s(draw, len(kinds), min_hours, max_hours)
     last_s = number(submit_hours, "submit_hours", minimum=0, maximum=MOST_HOURS) * SECONDS_PER_HOUR

@@ -15,7 +15,7 @@ COLUMNS = ("num_switch", "num_node_p_switch", "num_gpu_p_node")
 
 
 def cluster_of_spec(path: Path) -> Cluster:
-    """Return the cluster: a rack for each switch, if there are several."""
+    """Return the cluster: its switches only if there are several."""
     lines = [line for line in read_text(path).splitlines() if line.strip()]
     try:
         header, *rows = csv.reader(lines)

@@ -16,7 +16,7 @@ from ringsched.model.checks import shown
 
 NUM_SERVERS = 64
 GPUS_PER_SERVER = 8
-NUM_RACKS = 8
+NUM_SWITCHES = 8
 CONTINUOUS = Time(model="continuous")
 
 
@@ -40,7 +40,7 @@ def surroundings_of(cluster: object) -> Surroundings:
     (512, True)
     """
     if cluster is None:
-        servers = like_servers(NUM_SERVERS, GPUS_PER_SERVER, NUM_RACKS)
+        servers = like_servers(NUM_SERVERS, GPUS_PER_SERVER, NUM_SWITCHES)
         return Surroundings(servers, CONTENTION, CONTINUOUS)
     if isinstance(cluster, Cluster):
         return Surroundings(cluster, CONTENTION, CONTINUOUS)

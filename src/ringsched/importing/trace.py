@@ -56,7 +56,7 @@ def import_trace(
         One of philly, philly-json, tiresias, muri, helios, acme, itp.
     cluster
         What to put the jobs on: a cluster, or a scenario file or Tiresias cluster specification to take
-        it from; 64 servers of 8 GPUs in 8 racks if absent.
+        it from; 64 servers of 8 GPUs below 8 switches if absent.
     models, seed
         The mix from which models are drawn where the trace names none.
     strict

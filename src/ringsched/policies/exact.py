@@ -66,7 +66,7 @@ def _check_size(problem: Problem, objective: str) -> None:
     if num_jobs > MOST_JOBS:
         reason = f"at most {MOST_JOBS} jobs, not {num_jobs}"
     elif num_links > MOST_LINKS:
-        reason = f"at most {MOST_LINKS} servers and racks, not {num_links}"
+        reason = f"at most {MOST_LINKS} servers and switches, not {num_links}"
     elif count_options(problem) > MOST_OPTIONS:
         reason = f"jobs that can be placed in at most {MOST_OPTIONS} ways, not {count_options(problem)}"
     if reason:

@@ -79,11 +79,8 @@ class Network:
                 return self.switches[switch]
             if self.switch_uplink_gbps is not None:
                 return self.switch_uplink_gbps
-            uplinks: list[float] = [
-                *sent_gbps.get(switch, ()),
-                *(uplink_of(lower) for lower in below[switch]),
-            ]
-            return float(max(*uplinks, sum(uplinks) / OVERSUBSCRIPTION))
+            uplinks = sent_gbps.get(switch, []) + [uplink_of(lower) for lower in below[switch]]
+            return max([*uplinks, sum(uplinks) / OVERSUBSCRIPTION])
 
         return tuple(
             Switch(name=switch, uplink_gbps=uplink_of(switch), parent=parent_of.get(switch))

@@ -53,7 +53,7 @@ class LinkAccount:
     Parameters
     ----------
     label
-        The server's name, or what a switch is called (`rack`, `switch`) and its name.
+        The server's name, or what files call a switch and its name: see `Cluster.switch_words`.
     contention_s
         What jobs lose because of it, all together.
     contended_s

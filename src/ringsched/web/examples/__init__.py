@@ -52,7 +52,7 @@ def _paper() -> Scenario:
 def _large() -> Scenario:
     from ringsched.generate import generate_uniform
 
-    scenario = generate_uniform(seed=0, servers=250, gpus_per_server=8, jobs=2_000, racks=10)
+    scenario = generate_uniform(seed=0, servers=250, gpus_per_server=8, jobs=2_000, switches=10)
     return scenario.replace(name="2,000 jobs")
 
 

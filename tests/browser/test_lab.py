@@ -490,6 +490,21 @@ def test_the_address_is_all_there_is(visiting: Visitor, browser: Any, tmp_path: 
     assert words(page) == said
 
 
+def test_controls_are_there_as_soon_as_they_can_be_used(visiting: Visitor) -> None:
+    """One that was used before the first scenario had come left the page without a plan for good."""
+    page = visiting().page
+    held: list[Any] = []
+    page.route("**/examples/small", lambda route: held.append(route))
+    with page.expect_request("**/examples/small"):
+        page.reload()
+    page.locator("#tools button").first.wait_for(state="attached")
+    assert not knob(page, "policy").is_visible()
+    held[0].continue_()
+    choose(page, "policy", "random")
+    assert words(page).startswith("All 6 jobs")
+    assert knob(page, "policy").input_value() == "random"
+
+
 # Ways to use a control without anything in between, not even a moment: what follows is of the same task.
 AT_ONCE = """const named = (name) => (each) => (each.ariaLabel ?? each.textContent) === name;
 const click = (name) => [...document.querySelectorAll("button")].find(named(name)).click();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import re
 import subprocess
 import sys
@@ -487,6 +488,161 @@ def test_the_address_is_all_there_is(visiting: Visitor, browser: Any, tmp_path: 
     page.get_by_role("button", name="Edit lstm").wait_for(state="detached")
     drawn(page)
     assert words(page) == said
+
+
+def test_controls_are_there_as_soon_as_they_can_be_used(visiting: Visitor) -> None:
+    """One that was used before the first scenario had come left the page without a plan for good."""
+    page = visiting().page
+    held: list[Any] = []
+    page.route("**/examples/small", lambda route: held.append(route))
+    with page.expect_request("**/examples/small"):
+        page.reload()
+    page.locator("#tools button").first.wait_for(state="attached")
+    assert not knob(page, "policy").is_visible()
+    held[0].continue_()
+    choose(page, "policy", "random")
+    assert words(page).startswith("All 6 jobs")
+    assert knob(page, "policy").input_value() == "random"
+
+
+# Ways to use a control without anything in between, not even a moment: what follows is of the same task.
+AT_ONCE = """const named = (name) => (each) => (each.ariaLabel ?? each.textContent) === name;
+const click = (name) => [...document.querySelectorAll("button")].find(named(name)).click();
+const labels = [...document.querySelectorAll("label")];
+const labelled = (label) => document.getElementById(labels.find(named(label)).htmlFor);
+const set = (box, value) => {
+  box.value = value;
+  for (const kind of ["input", "change"]) box.dispatchEvent(new Event(kind, { bubbles: true }));
+};
+const type = (label, value) => set(labelled(label), value);
+"""
+PRESSED = "[...document.querySelectorAll('button')].find(named('bandwidth in use')).ariaPressed"
+JOB_NAMES = "[...document.querySelectorAll('#jobs tbody th')].map((each) => each.textContent).join(' ')"
+# What someone does, what the page says of it, and what that has to be.
+CLICKS = {
+    "servers": ("click('one server more'); click('one server more')", "labelled('servers').value", "6"),
+    "speed": (
+        "type('links, Gbit/s', '4'); type('links, Gbit/s', '40')",
+        "labelled('links, Gbit/s').value",
+        "40",
+    ),
+    "slider": ("set(document.querySelector('[type=range]'), 1)", "labelled('links, Gbit/s').value", "20"),
+    "contention": ("type('contention', 'max-min')", "labelled('contention').value", "max-min"),
+    "policy": ("type('policy', 'random'); type('policy', 'lwf')", "labelled('policy').value", "lwf"),
+    "order": ("type('order', 'longest-first')", "labelled('order').value", "longest-first"),
+    "kappa": ("type('kappa', '1'); type('kappa', '12')", "labelled('kappa').value", "12"),
+    "compare": (
+        "labelled('compare with another policy').click()",
+        "String(labelled('compare with another policy').checked)",
+        "true",
+    ),
+    "aim": ("type('aim', 'mean-completion')", "labelled('aim').value", "mean-completion"),
+    "seconds": ("type('at most, s', '3')", "labelled('at most, s').value", "3"),
+    "find": ("set(document.querySelector('#controls input'), 'ls')", JOB_NAMES, "lstm"),
+    "picture": ("click('bandwidth in use')", PRESSED, "true"),
+    "remove": (
+        "click('Remove lstm'); click('Remove bert')",
+        JOB_NAMES,
+        "vgg gpt2 resnet-a resnet-b",
+    ),
+    "undo": (
+        "click('Remove lstm'); click('one server more'); click('Undo')",
+        f"`${{labelled('servers').value}} ${{{JOB_NAMES}}}`",
+        "5 bert vgg gpt2 resnet-a resnet-b lstm",
+    ),
+}
+
+
+@pytest.mark.parametrize("control", CLICKS)
+def test_a_reload_right_after_a_click_keeps_what_it_did(visiting: Visitor, control: str) -> None:
+    page = visiting().page
+    act, said, expected = CLICKS[control]
+    assert page.evaluate(f"() => {{ {AT_ONCE} return {said}; }}") != expected
+    page.evaluate(f"() => {{ {AT_ONCE} window.isOld = true; {act}; location.reload(); }}")
+    page.wait_for_function("!window.isOld")
+    drawn(page)
+    assert page.evaluate(f"() => {{ {AT_ONCE} return {said}; }}") == expected
+
+
+# Keeps the address of the moment at which each plan is asked for, and lets none be answered.
+ADDRESSES = """() => {
+  window.addresses = [];
+  window.fetch = (path) => {
+    if (path.endsWith("/plan")) window.addresses.push(location.hash);
+    return new Promise(() => {});
+  };
+}"""
+READ = """async () => {
+  const { stateOf } = await import("/assets/share.js");
+  return Promise.all(window.addresses.map(stateOf));
+}"""
+
+
+def test_the_address_is_written_before_the_plan_is_asked_for(visiting: Visitor) -> None:
+    page = visiting().page
+    page.evaluate(ADDRESSES)
+    for count in (1, 2):
+        page.get_by_role("button", name="one server more").click()
+        page.wait_for_function("count => window.addresses.length === count", arg=count)
+    assert [state["network"]["servers"] for state in page.evaluate(READ)] == [5, 6]
+
+
+COUNT_WRITES = """() => {
+  window.writes = 0;
+  for (const name of ["pushState", "replaceState"]) {
+    const real = history[name].bind(history);
+    history[name] = (...given) => { window.writes += 1; real(...given); };
+  }
+}"""
+HAS_SERVERS = """async (count) => {
+  const { stateOf } = await import("/assets/share.js");
+  return (await stateOf(location.hash))?.network.servers === count;
+}"""
+
+
+def test_a_knob_that_is_turned_for_long_is_written_when_it_rests(visiting: Visitor) -> None:
+    """Browsers stop taking addresses that come too fast: Safari after 100 in half a minute."""
+    page = visiting().page
+    page.evaluate(COUNT_WRITES)
+    turning = "for (let count = 5; count < 305; count += 1) type('servers', String(count));"
+    page.evaluate(f"() => {{ {AT_ONCE} {turning} }}")
+    page.wait_for_function(HAS_SERVERS, arg=304)
+    assert page.evaluate("window.writes") < 100
+    page.go_back()  # all of it was one step
+    gets(knob(page, "servers"), "4")
+
+
+PACK = """async (given) => {
+  const { deflated } = await import("/assets/deflate.js");
+  const bytesOf = (letters) => Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
+  const pack = (part, at, parts) => deflated(bytesOf(part), at === parts.length - 1);
+  const packed = given.map((parts) => parts.map(pack));
+  return packed.map((parts) => btoa(parts.map((part) => String.fromCharCode(...part)).join("")));
+}"""
+
+
+def test_what_the_page_packs_is_deflate(visiting: Visitor) -> None:
+    chance = random.Random(0)
+    noise = chance.randbytes(33_000)
+    given = [
+        [b""],
+        [b"", b""],
+        [bytes(range(256))],
+        [noise],
+        *([bytes(length)] for length in (1, 2, 3, 4, 257, 258, 259, 260, 261, 520, 10_000)),
+        *([noise[:length] + noise[:300]] for length in (1, 4, 5, 24_576, 32_767, 32_768, 32_769)),
+        [b"one, two, one, two", b"", b"three, two, one"],
+        *(
+            [bytes(chance.choices(range(letters), k=chance.randrange(600))) for _ in range(2)]
+            for letters in (1, 2, 3, 7, 40, 256)
+            for _ in range(20)
+        ),
+    ]
+    inside = [[base64.b64encode(part).decode() for part in parts] for parts in given]
+    packed = visiting().page.evaluate(PACK, inside)
+    assert [zlib.decompress(base64.b64decode(each), wbits=-15) for each in packed] == [
+        b"".join(parts) for parts in given
+    ]
 
 
 def test_a_plan_that_comes_while_a_button_is_pressed_does_not_take_the_button_away(visiting: Visitor) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -163,7 +164,14 @@ def test_ctrl_c_ends_the_controller(real: Real) -> None:
     ]
     real.commands.tell(*request, "--wrap=sleep 5")
     arguments = [sys.executable, "-m", "ringsched", "slurm", "run", "--interval", "0.2", "--iterations", "10"]
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts its background work deaf to Ctrl-C, and so would be all that it starts.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         real.wait(lambda: real.jobs()[1].holding, 60)
     finally:

@@ -29,10 +29,17 @@ class Served:
         return int(self.url.rsplit(":", 1)[1])
 
 
+def hear_ctrl_c() -> None:
+    """A shell starts its background work deaf to Ctrl-C, and so would be all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def started(*options: str) -> Served:
     """Start `ringsched serve` on a free port and wait until it answers."""
     command = [sys.executable, "-m", "ringsched", "serve", "--port", "0", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=dict(os.environ), preexec_fn=hear_ctrl_c
+    )
     assert process.stdout is not None
     line = process.stdout.readline()
     found = re.search(r"http://[^/]+", line)

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from tests.web.conftest import Served, ended, started, workers_of
+from tests.web.conftest import Served, ended, hear_ctrl_c, started, workers_of
 from tests.web.hostile import JSON
 
 import ringsched
@@ -365,7 +365,8 @@ def test_the_server_ends_in_order_with_work_on_its_hands(number: int, code: int)
 
 def test_ctrl_c_before_all_has_started() -> None:
     command = [sys.executable, "-m", "ringsched", "serve", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, preexec_fn=hear_ctrl_c) as process:
         while not (workers := workers_of(process.pid)):
             time.sleep(0.02)
             assert process.poll() is None

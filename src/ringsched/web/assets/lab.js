@@ -48,7 +48,6 @@ class Lab {
     tools(element("tools"), { answer: this.results.answer, scenario: () => this.planned(), link: () => this.address.link(this.state) });
     window.addEventListener("pageshow", (event) => event.persisted && this.replan()); // what was under way had ended
     element("skip").addEventListener("click", () => element("results").focus());
-    element("lab").hidden = false;
   }
 
   /** Take a new part of the state; `what` says what it is about, so that turning one knob is one step back. */
@@ -78,6 +77,7 @@ class Lab {
     element("about").textContent = `${shortened(name ?? "unnamed scenario", 80)}: ${counted(jobs.length, "job")} on ${counted(numServers(scenario, network.servers), "server")}`;
     this.results.showFind();
     this.jobs.show();
+    element("lab").hidden = false; // not sooner: without a scenario there is nothing that a control could change
   }
 
   replan({ anew = false } = {}) {

@@ -1,16 +1,37 @@
 // The state as the fragment of an address: JSON, deflated, in letters that an address may have.
 
+import { deflated } from "./deflate.js";
+
 const PREFIX = "#s=";
 export const MOST_LETTERS = 1_500_000; // a browser cuts addresses at 2 MB
 const MOST_BYTES = 64_000_000; // of what an address from somewhere else may unfold to
 
-/** Return the fragment that stands for a state. */
-export async function fragmentOf(state) {
+/** Return the fragment that stands for a state, at once: the page may be gone a moment later. */
+export function fragmentOf({ scenario, ...rest }) {
+  const others = new TextEncoder().encode(`,${JSON.stringify(rest).slice(1)}`);
+  return inLetters([...packedStart(scenario), ...deflated(others)]);
+}
+
+const packedStarts = new WeakMap(); // a scenario may be large, and stays while knobs are turned
+
+/** Return the beginning of a state up to its scenario, packed. */
+function packedStart(scenario) {
+  const pack = () => deflated(new TextEncoder().encode(`{"scenario":${JSON.stringify(scenario)}`), false);
+  if (scenario === null) return pack();
+  if (!packedStarts.has(scenario)) packedStarts.set(scenario, pack());
+  return packedStarts.get(scenario);
+}
+
+/** Return the shortest fragment that stands for a state; browsers take their time to find it. */
+export async function shortFragmentOf(state) {
   const text = new Blob([JSON.stringify(state)]).stream();
   const packed = await new Response(text.pipeThrough(new CompressionStream("deflate-raw"))).arrayBuffer();
-  const bytes = new Uint8Array(packed);
+  return inLetters(new Uint8Array(packed));
+}
+
+function inLetters(bytes) {
   let letters = "";
-  for (let at = 0; at < bytes.length; at += 32768) letters += String.fromCharCode(...bytes.subarray(at, at + 32768));
+  for (let at = 0; at < bytes.length; at += 32768) letters += String.fromCharCode(...bytes.slice(at, at + 32768));
   return PREFIX + btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 

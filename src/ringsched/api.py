@@ -183,9 +183,9 @@ def replayed(problem: Problem, plan: Plan) -> Run:
         raise InputError("the plan's jobs are not those of the scenario")
     planned = [by_name[job.name] for job in scenario.jobs]
     _check_placements(scenario, planned)
-    starts = [problem.clock.instant(job.start_s) for job in planned]
+    starts = [problem.instant_at(job.start_s) for job in planned]
     gpus = [problem.numbered(job.gpus) for job in planned]
-    return replay_run(problem, starts, gpus)
+    return replay_run(problem, starts, gpus, origin=problem.origin)
 
 
 def _check_placements(scenario: Scenario, planned: Sequence[PlannedJob]) -> None:

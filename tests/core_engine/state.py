@@ -82,7 +82,7 @@ class Cluster:
         self.now = time
         finished = []
         if self.next_completion() == time:
-            latest = self.problem.clock.same_instant_until(time, self.problem.origin)
+            latest = self.problem.clock.same_instant_until(time)
             while (finish := self.next_completion()) is not None and finish <= latest:
                 job = heappop(self._completions)[1]
                 self._finish(job)

@@ -54,10 +54,9 @@ def priced_gpus(problem: Problem, fastest: Fastest, objective: str) -> Bound:
     jobs = problem.scenario.jobs
     weights = np.array(relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs))
     weights /= math.fsum(weights)  # so that a weighted sum is the mean, and a price is in its unit
-    origin, seconds = problem.origin, problem.clock.seconds
+    seconds = problem.clock.seconds
     release, gpus, duration = (
-        np.array(values, dtype=float)
-        for values in ([release - origin for release in problem.release], problem.gpus, fastest.best)
+        np.array(values, dtype=float) for values in (problem.release, problem.gpus, fastest.best)
     )
 
     def total(prices: Prices) -> float:
@@ -70,16 +69,15 @@ def priced_gpus(problem: Problem, fastest: Fastest, objective: str) -> Bound:
         return math.fsum(cost) - problem.num_gpus * float(rent[-1])
 
     prices = _best_prices(_first_guess(problem, fastest), total)
-    since_s = seconds(origin)
     submits_s = math.fsum(
-        weight * (job.submit_s - since_s) for weight, job in zip(weights, jobs, strict=True)
+        weight * (job.submit_s - problem.origin_s) for weight, job in zip(weights, jobs, strict=True)
     )
     return Bound(
         name="priced-gpus",
         value_s=seconds(total(prices)) - submits_s,
         terms={
-            "from_s": since_s,
-            "until_s": seconds(origin + prices.length),
+            "from_s": 0.0,
+            "until_s": seconds(prices.length),
             "first_price": prices.first,
             "exponent": prices.exponent,
             "steps": prices.steps,

@@ -26,7 +26,6 @@ class Arrays(NamedTuple):
     is_fair: bool  # links are shared max-min fairly ...
     is_phased: bool  # ... at each moment, not on average
     unit_s: float
-    origin: float  # the first release
     intra_gbps: float
     latency_s: float
     first_gpu: Integers  # of each server, and the number of GPUs at the end
@@ -59,7 +58,6 @@ def arrays_of(problem: Problem) -> Arrays:
         is_fair=contention.model in FAIR_MODELS,
         is_phased=contention.model == PHASES,
         unit_s=problem.clock.unit_s,
-        origin=float(problem.origin),
         intra_gbps=network.intra_server_gbps,
         latency_s=contention.server_latency_ms * 1e-3,
         first_gpu=np.array(problem.first_gpu, dtype=np.int64),

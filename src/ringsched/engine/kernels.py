@@ -6,7 +6,7 @@ import math
 
 from ringsched.contention.kernels import iteration_time_s
 from ringsched.engine.arrays import Arrays
-from ringsched.engine.clock import LAST_PLACES, SLACK
+from ringsched.engine.clock import SLACK
 from ringsched.engine.fair_shares import share_fairly
 from ringsched.engine.state import (
     ENDED,
@@ -124,7 +124,7 @@ def same_instant_until(arrays: Arrays, time: float) -> float:
     """Return the latest instant that counts as the same as `time` (engine/clock.py says more)."""
     if arrays.slotted:
         return time
-    return time + max(SLACK * max(1.0, time - arrays.origin), LAST_PLACES * time)
+    return time + SLACK * max(1.0, time)
 
 
 @part

@@ -15,10 +15,10 @@ def finished_at(plan: Plan) -> list[float]:
 
 
 def soonest_ends(problem: Problem, makespan_bound_s: float) -> list[float]:
-    """Return instants before which no plan has ended the first, second, ... job, in seconds.
+    """Return how soon after the origin any plan can have ended the first, second, ... job, in seconds.
 
     `k` jobs have needed the GPU-seconds of at least the `k` smallest best cases, which all GPUs together must
-    have had since the first release, and no job ends before its own release and best case. The last end is
+    have had since the origin, and no job ends before its own release and best case. The last end is
     no earlier than the bound on the makespan.
 
     Examples
@@ -34,8 +34,7 @@ def soonest_ends(problem: Problem, makespan_bound_s: float) -> list[float]:
         seconds(release + best) for release, best in zip(problem.release, problem.best_case, strict=True)
     )
     areas = sorted(gpus * seconds(best) for gpus, best in zip(problem.gpus, problem.best_case, strict=True))
-    first_s = seconds(min(problem.release, default=0))
-    packed = [first_s + area / problem.num_gpus for area in accumulate(areas)]
+    packed = [area / problem.num_gpus for area in accumulate(areas)]
     ends = [max(pair) for pair in zip(alone, packed, strict=True)]
     if ends:
         ends[-1] = max(ends[-1], makespan_bound_s)

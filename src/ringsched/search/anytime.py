@@ -259,6 +259,5 @@ class AnytimeSearch:
         if self.objective == MAKESPAN:
             return self.problem.clock.seconds(value)
         weight = self._task.weight
-        since_s = self.problem.clock.seconds(self.problem.origin)
-        submits = np.array([job.submit_s - since_s for job in self.problem.scenario.jobs])
+        submits = np.array([job.submit_s - self.problem.origin_s for job in self.problem.scenario.jobs])
         return float((self.problem.clock.seconds(value) - weight @ submits) / weight.sum())

@@ -22,7 +22,7 @@ NUM_HABITS = 3
 # What a schedule costs.
 MAKESPAN = 0  # the last finish
 TARDINESS = 1  # GPU-time of all jobs beyond a target: a slope that leads to a small makespan
-COMPLETION = 2  # sum of weight * finish, counted from the first release
+COMPLETION = 2  # sum of weight * finish
 
 PRUNED = math.inf
 _NO_RANK = -1
@@ -126,7 +126,7 @@ def _with(arrays: Arrays, task: Task, cost: int, total: float, job: int, finish:
         return max(total, finish)
     if cost == TARDINESS:
         return total + float(arrays.gpus[job]) * max(0.0, finish - task.target)
-    return total + float(task.weight[job]) * (finish - arrays.origin)
+    return total + float(task.weight[job]) * finish
 
 
 @part

@@ -27,7 +27,7 @@ def check_bounds(
         return [], [_unknown(bound, []) for bound in plan.bounds]
     facts = Facts(scenario, network, clock)
     known_s = _known_s(facts, plan.objective)
-    # Submits may be Unix seconds: a mean of completions is then a small difference of large numbers.
+    # Submits may be Unix seconds, and what is counted from the first of them is rounded as they are.
     latest_submit_s = max(job.submit_s for job in scenario.jobs)
     values, wrong = list(known_s.values()), []
     for bound in plan.bounds:
@@ -40,11 +40,7 @@ def check_bounds(
             wrong.append(_unknown(bound, [*known_s, *_further(plan.objective)]))
             continue
         values.append(expected)
-        if plan.objective == "makespan":
-            agreed = clock.agree_on_time(bound.value_s, expected)
-        else:
-            agreed = clock.agree(bound.value_s, expected, latest_submit_s)
-        if not agreed:
+        if not clock.agree(bound.value_s, expected, latest_submit_s):
             stated = f"{shown(bound.value_s)} in the plan, but {shown(expected)} recomputed"
             wrong.append(_violation(f"bound {bound.name!r} is {stated}"))
     return values, wrong
@@ -53,7 +49,7 @@ def check_bounds(
 def _known_s(facts: Facts, objective: str) -> dict[str, float]:
     if objective == "makespan":
         core = core_bounds(facts.scenario, facts.network, facts.clock)
-        return {name: facts.clock.seconds(bound) for name, bound in core.items()}
+        return {name: facts.clock.length_s(bound) for name, bound in core.items()}
     return {"best-cases": _mean_s(facts, earliest_ends(facts), objective)}
 
 
@@ -68,7 +64,7 @@ def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, f
     if bound.name not in _further(objective):
         return None
     if objective == "makespan":
-        return facts.clock.seconds(MAKESPAN[bound.name](facts, bound.terms))
+        return facts.clock.length_s(MAKESPAN[bound.name](facts, bound.terms))
     weighted = objective == "weighted-completion"
     if bound.name == "priced-gpus":
         return priced_s(facts, bound.terms, weighted)
@@ -76,9 +72,9 @@ def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, f
 
 
 def _mean_s(facts: Facts, ends: list[float], objective: str) -> float:
-    """Return the mean of completions, the ends counted from the first release."""
+    """Return the mean of completions."""
     clock = facts.clock
-    return objective_s(facts.scenario, [clock.seconds(end) for end in ends], objective, clock.origin_s)
+    return objective_s(facts.scenario, [clock.length_s(end) for end in ends], objective, clock.origin_s)
 
 
 def _unknown(bound: Bound, names: list[str]) -> Violation:

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from ringsched.model import Scenario
 
 
-def objective_s(
-    scenario: Scenario, finishes_s: Sequence[float], objective: str, since_s: float = 0.0
-) -> float:
-    """Return the value of an objective for finishes in the scenario's order, counted from `since_s`."""
+def objective_s(scenario: Scenario, finishes_s: Sequence[float], objective: str, origin_s: float) -> float:
+    """Return the value of an objective for finishes in the scenario's order, counted from the origin."""
     if objective == "makespan" or not finishes_s:
-        return since_s + max(finishes_s, default=0.0)
+        return max(finishes_s, default=0.0)
     weights = weights_of(scenario, objective == "weighted-completion")
     total = sum(
-        weight * (finish_s - (job.submit_s - since_s))
+        weight * (finish_s - (job.submit_s - origin_s))
         for weight, finish_s, job in zip(weights, finishes_s, scenario.jobs, strict=True)
     )
     return total / sum(weights)

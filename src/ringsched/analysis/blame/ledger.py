@@ -32,6 +32,8 @@ class Ledger:
     ----------
     scenario, plan
         What it is about.
+    origin_s
+        The first release, where the plan's time begins.
     jobs
         In the scenario's order.
     links
@@ -51,6 +53,7 @@ class Ledger:
 
     scenario: Scenario
     plan: Plan
+    origin_s: float
     jobs: tuple[JobAccount, ...]
     links: tuple[LinkAccount, ...]
     entries: Entries

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ringsched.bounds.fastest import Fastest
 from ringsched.engine.problem import Problem
 from ringsched.model import Bound
-from ringsched.model.objective import WEIGHTED_COMPLETION, relative_weights
+from ringsched.model.objective import Objective
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Prices:
         return rent
 
 
-def priced_gpus(problem: Problem, fastest: Fastest, objective: str) -> Bound:
+def priced_gpus(problem: Problem, fastest: Fastest, objective: Objective) -> Bound:
     """Charge rent for GPUs: a job that ends at C holds its own for at least the last d, at the price then.
 
     No plan holds more than N GPUs at any time, so all rent together is at most that of N GPUs. The
@@ -52,7 +52,7 @@ def priced_gpus(problem: Problem, fastest: Fastest, objective: str) -> Bound:
     between the steps of the price, so the best start is the release, or one with a step at start or end.
     """
     jobs = problem.scenario.jobs
-    weights = np.array(relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs))
+    weights = np.array(objective.weights(jobs))
     weights /= math.fsum(weights)  # so that a weighted sum is the mean, and a price is in its unit
     seconds = problem.clock.seconds
     release, gpus, duration = (

@@ -9,10 +9,10 @@ from ringsched.bounds.fastest import Fastest
 from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
 from ringsched.model import Bound
-from ringsched.model.objective import WEIGHTED_COMPLETION
+from ringsched.model.objective import Objective
 
 
-def squashed_area(problem: Problem, fastest: Fastest, objective: str) -> Bound:
+def squashed_area(problem: Problem, fastest: Fastest, objective: Objective) -> Bound:
     """Every job ends half its shortest duration d after the mean instant of its last d, and these are late.
 
     The last d of every job are work of gpus x d GPU-seconds, done after its release, at no more than N
@@ -21,8 +21,7 @@ def squashed_area(problem: Problem, fastest: Fastest, objective: str) -> Bound:
     at work (Goemans, Queyranne, Schulz, Skutella and Wang 2002; an exchange of two pieces shows it).
     Without releases this is Smith's rule, and with one GPU the bound of Eastman, Even and Isaacs (1964).
     """
-    jobs = problem.scenario.jobs
-    weights = [job.weight if objective == WEIGHTED_COMPLETION else 1.0 for job in jobs]
+    weights = [objective.weight(job) for job in problem.scenario.jobs]
     lengths = [gpus * best / problem.num_gpus for gpus, best in zip(problem.gpus, fastest.best, strict=True)]
     instants = mean_instants(problem.release, lengths, weights)
     earliest = [instant + best / 2 for instant, best in zip(instants, fastest.best, strict=True)]

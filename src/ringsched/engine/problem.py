@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,8 +14,9 @@ from ringsched.contention.iteration_time import Work, work_of
 from ringsched.contention.network import Network, Shape, network_of, shape_of
 from ringsched.engine.clock import Clock, clock_of
 from ringsched.errors import InputError
-from ringsched.model import Job, Placement, Scenario
+from ringsched.model import Bound, Job, Placement, Scenario
 from ringsched.model.checks import MAX_INTEGER
+from ringsched.model.objective import Objective
 
 if TYPE_CHECKING:
     from ringsched.engine.clock import Times
@@ -48,6 +49,10 @@ class Problem:
     worst_case: tuple[float, ...]
     running: dict[int, tuple[int, ...]]  # job -> GPUs it holds at the origin, which is 0 then
     horizon: int  # T
+    # What bounds/lower_bound.py has found: a plan asks for it several times, and it is computed once.
+    bounds: dict[Objective, tuple[Bound, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def origin_s(self) -> float:

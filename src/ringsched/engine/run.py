@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
 from ringsched.model import Outcome
-from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, WEIGHTED_COMPLETION
+from ringsched.model.objective import ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,5 @@ def outcome_of(problem: Problem, run: Run) -> Outcome:
     return Outcome(
         starts_s=tuple(problem.seconds_at(start) for start in run.starts),
         finishes_s=tuple(problem.seconds_at(finish) for finish in run.finishes),
-        makespan_s=objective_value(problem, run.finishes, MAKESPAN),
-        mean_completion_s=objective_value(problem, run.finishes, MEAN_COMPLETION),
-        weighted_completion_s=objective_value(problem, run.finishes, WEIGHTED_COMPLETION),
+        **{objective.field: objective_value(problem, run.finishes, objective) for objective in ALL},
     )

@@ -11,6 +11,7 @@ from ringsched.engine.arrays import Floats, Integers
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.model import Plan, Scenario
+from ringsched.model.objective import objective_named
 from ringsched.online.registry import EASY, OnlinePolicy
 from ringsched.online.run import OnlineRun
 from ringsched.online.settings import OnlineSettings
@@ -95,7 +96,7 @@ class Simulation:
             order=self.order,
             params=params,
             seed=self.seed,
-            objective=self.objective,
+            objective=objective_named(self.objective),
         )
 
     def _since_submit_s(self, instants: Floats) -> Floats:
@@ -114,7 +115,7 @@ def simulation_of(
         backfill=settings.backfill,
         estimate_error=settings.estimate_error,
         seed=settings.seed,
-        objective=settings.objective,
+        objective=settings.objective.name,
         num_plans=run.num_plans,
         origin_s=problem.origin_s,
         gpus=np.array(problem.gpus, dtype=np.int64),

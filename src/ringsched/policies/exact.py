@@ -10,7 +10,7 @@ from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.errors import InputError, TooLarge
-from ringsched.model.objective import MAKESPAN, WEIGHTED_COMPLETION, relative_weights
+from ringsched.model.objective import Objective
 from ringsched.policies.orders import ANY_ORDER, ORDERS, priorities
 from ringsched.policies.policy import Settings
 from ringsched.search.bisection import Candidate
@@ -35,7 +35,7 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
     limit_s = settings.limits.time_limit_s
     time_limit_s = TIME_LIMIT_S if limit_s is None else limit_s
     _check_size(problem, objective)
-    weights = _weights(problem, objective)
+    weights = [] if objective.is_last_finish else objective.weights(problem.scenario.jobs)
     proof = prove(
         problem,
         min(_simple_runs(problem), key=lambda run: _value(run, weights)),
@@ -47,15 +47,15 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
     if not proof.complete and best_s > bound_s * (1 + GOOD_GAP):
         raise TooLarge(
             f"policy 'exact' came to no proof within {time_limit_s:g} s: the best plan it found has a "
-            f"{objective} of {best_s:g} s, none can have less than {bound_s:g} s; give it more time, or use "
-            "policy 'search'",
+            f"{objective.name} of {best_s:g} s, none can have less than {bound_s:g} s; give it more time, "
+            "or use policy 'search'",
             lower_bound_s=bound_s,
             best_s=best_s,
         )
     return Candidate(proof.run, {"proof": _words(proof, best_s, bound_s), "nodes": proof.num_nodes})
 
 
-def _check_size(problem: Problem, objective: str) -> None:
+def _check_size(problem: Problem, objective: Objective) -> None:
     from ringsched.search.exact.instance import count_options
 
     num_jobs, num_links = len(problem.queued), len(problem.network.uplink_gbps)
@@ -81,14 +81,6 @@ def _simple_runs(problem: Problem) -> Iterator[Run]:
         for rule in (BEST_FIT, FIRST_FIT, LEAST_LOADED):
             runner.run(rule)
             yield runner.last()
-
-
-def _weights(problem: Problem, objective: str) -> list[float]:
-    """Return the weights of the finishes; none for the makespan."""
-    if objective == MAKESPAN:
-        return []
-    jobs = problem.scenario.jobs
-    return relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs)
 
 
 def _value(run: Run, weights: list[float]) -> float:

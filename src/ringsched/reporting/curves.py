@@ -6,6 +6,7 @@ from itertools import accumulate
 
 from ringsched.engine.problem import Problem
 from ringsched.model import Plan, Scenario
+from ringsched.model.objective import objective_named
 from ringsched.reporting.times import Times
 
 
@@ -50,7 +51,7 @@ def makespan_bound_s(scenario: Scenario, plans: list[Plan]) -> float:
     """Return the largest bound on the makespan that the plans state, else compute one."""
     from ringsched.api import lower_bounds
 
-    stated = [plan.lower_bound_s for plan in plans if plan.objective == "makespan"]
+    stated = [plan.lower_bound_s for plan in plans if objective_named(plan.objective).is_last_finish]
     if stated:
         return max(stated)
     bounds = lower_bounds(scenario)

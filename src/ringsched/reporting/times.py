@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ringsched.engine.problem import Problem
 from ringsched.errors import InputError
 from ringsched.model import Plan
-from ringsched.model.objective import MAKESPAN
+from ringsched.model.objective import objective_named
 
 DIGITS = 6  # of the whole width; no screen shows more
 
@@ -52,7 +52,7 @@ def times_of(problem: Problem, plans: Iterable[Plan]) -> Times:
     instants = [max(origin_s, job.submit_s) for job in problem.scenario.jobs]
     for plan in plans:
         instants += [instant for job in plan.jobs for instant in (job.start_s, job.finish_s)]
-        if plan.objective == MAKESPAN:  # no mean is an instant
+        if objective_named(plan.objective).is_last_finish:  # no mean is an instant
             # It may lie after an end that an invalid plan states.
             instants.append(origin_s + plan.lower_bound_s)
     return Times(origin_s, instants)

@@ -11,7 +11,7 @@ from ringsched.verify.clock import Clock
 from ringsched.verify.fastest import Facts
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.means import earliest_ends, priced_s, squashed_ends
-from ringsched.verify.objective import objective_s
+from ringsched.verify.objective import is_makespan, is_weighted, objective_s
 from ringsched.verify.verdict import Violation, shown
 
 
@@ -47,14 +47,14 @@ def check_bounds(
 
 
 def _known_s(facts: Facts, objective: str) -> dict[str, float]:
-    if objective == "makespan":
+    if is_makespan(objective):
         core = core_bounds(facts.scenario, facts.network, facts.clock)
         return {name: facts.clock.length_s(bound) for name, bound in core.items()}
     return {"best-cases": _mean_s(facts, earliest_ends(facts), objective)}
 
 
 def _further(objective: str) -> list[str]:
-    return [*MAKESPAN] if objective == "makespan" else ["squashed-area", "priced-gpus"]
+    return [*MAKESPAN] if is_makespan(objective) else ["squashed-area", "priced-gpus"]
 
 
 def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, float]) -> float | None:
@@ -63,9 +63,9 @@ def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, f
         return known_s[bound.name]
     if bound.name not in _further(objective):
         return None
-    if objective == "makespan":
+    if is_makespan(objective):
         return facts.clock.length_s(MAKESPAN[bound.name](facts, bound.terms))
-    weighted = objective == "weighted-completion"
+    weighted = is_weighted(objective)
     if bound.name == "priced-gpus":
         return priced_s(facts, bound.terms, weighted)
     return _mean_s(facts, squashed_ends(facts, weighted), objective)

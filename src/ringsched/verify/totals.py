@@ -9,16 +9,10 @@ from ringsched.model import Plan, Scenario
 from ringsched.verify.bounds_stated import check_bounds
 from ringsched.verify.clock import ROUNDED_ULPS, Clock
 from ringsched.verify.iteration_time import Network
-from ringsched.verify.objective import objective_s
+from ringsched.verify.objective import FIELDS, objective_s
 from ringsched.verify.verdict import Violation, shown
 
 MOST_SCALE = 1e15  # of a ratio; beyond, rounding would excuse anything
-# Where a plan states the value of an objective.
-FIELDS = {
-    "makespan": "makespan_s",
-    "mean-completion": "mean_completion_s",
-    "weighted-completion": "weighted_completion_s",
-}
 
 
 def check_totals(

@@ -10,8 +10,8 @@ from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.run import Run, outcome_of
 from ringsched.errors import Infeasible, InputError, UnknownName
 from ringsched.model import OBJECTIVES, Bound, Certificate, Outcome, Plan, PlannedJob, Scenario
-from ringsched.model.checks import choice, instance, integer, number
-from ringsched.model.objective import MAKESPAN
+from ringsched.model.checks import instance, integer, number
+from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.policies.custom import CustomPolicy, policy_of
 from ringsched.policies.orders import ORDERS, order_named
 from ringsched.policies.plan_of import plan_of
@@ -31,7 +31,7 @@ def plan(
     theta: int | None = None,
     slack: float | None = None,
     seed: int = 0,
-    objective: str = MAKESPAN,
+    objective: str = MAKESPAN.name,
     time_limit_s: float | None = None,
     iterations: int | None = None,
     gap: float | None = None,
@@ -128,7 +128,7 @@ def settings_of(
     theta: int | None = None,
     slack: float | None = None,
     seed: int = 0,
-    objective: str = MAKESPAN,
+    objective: str = MAKESPAN.name,
     time_limit_s: float | None = None,
     iterations: int | None = None,
     gap: float | None = None,
@@ -141,7 +141,7 @@ def settings_of(
         theta=None if theta is None else integer(theta, "theta", minimum=1),
         slack=None if slack is None else number(slack, "slack", minimum=1),
         seed=integer(seed, "seed", minimum=0),
-        objective=choice(objective, "objective", OBJECTIVES),
+        objective=objective_named(objective),
         limits=Limits(
             time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
             iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),
@@ -183,9 +183,9 @@ def replayed(problem: Problem, plan: Plan) -> Run:
         raise InputError("the plan's jobs are not those of the scenario")
     planned = [by_name[job.name] for job in scenario.jobs]
     _check_placements(scenario, planned)
-    starts = [problem.clock.instant(job.start_s) for job in planned]
+    starts = [problem.instant_at(job.start_s) for job in planned]
     gpus = [problem.numbered(job.gpus) for job in planned]
-    return replay_run(problem, starts, gpus)
+    return replay_run(problem, starts, gpus, origin=problem.origin)
 
 
 def _check_placements(scenario: Scenario, planned: Sequence[PlannedJob]) -> None:
@@ -205,7 +205,7 @@ def _check_placements(scenario: Scenario, planned: Sequence[PlannedJob]) -> None
             raise InputError(f"names {num_gpus} GPUs, the job needs {job.gpus}", field="gpus", place=place)
 
 
-def lower_bounds(scenario: Scenario, objective: str = MAKESPAN) -> tuple[Bound, ...]:
+def lower_bounds(scenario: Scenario, objective: str = MAKESPAN.name) -> tuple[Bound, ...]:
     """Return the lower bounds on an objective over all plans of `scenario`, the largest first.
 
     Examples
@@ -216,7 +216,7 @@ def lower_bounds(scenario: Scenario, objective: str = MAKESPAN) -> tuple[Bound, 
     ['priced-gpus', 'squashed-area', 'best-cases']
     """
     problem = problem_of(instance(scenario, "scenario", Scenario))
-    return _lower_bounds(problem, choice(objective, "objective", OBJECTIVES))
+    return _lower_bounds(problem, objective_named(objective))
 
 
 def list_policies() -> tuple[Policy, ...]:
@@ -253,7 +253,7 @@ def _certificate(problem: Problem, candidate: Candidate, policy: Policy) -> Cert
 
 
 def _infeasible(problem: Problem, policy: Policy, settings: Settings) -> Infeasible:
-    bound_s = _lower_bounds(problem, MAKESPAN)[0].value_s  # the horizon is about the makespan
+    bound_s = _lower_bounds(problem)[0].value_s  # the horizon is about the makespan
     horizon_s = problem.scenario.time.horizon_s
     limits = [
         "" if horizon_s is None else f"within the horizon of {horizon_s:g} s",

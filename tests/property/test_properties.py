@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from ringsched.contention.extremes import uncontended_tau
 from tests.strategies import scenarios
 
 import ringsched
 from ringsched import Infeasible, Plan, Scenario
 from ringsched.contention import kernels as contention_kernels
-from ringsched.contention.extremes import uncontended_tau
 from ringsched.contention.iteration_time import iteration_time_s, sharing_factor
 from ringsched.engine import kernels
 from ringsched.engine.arrays import arrays_of

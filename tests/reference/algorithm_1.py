@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from tests.reference.dispatch import Result, dispatch
-from tests.reference.formulas import SLACK, Amount, release_ticks, worst_case_ticks
+from tests.reference.formulas import SLACK, Amount, origin_ticks, release_ticks, worst_case_ticks
 from tests.reference.rules import charges
 
 from ringsched.model import Scenario
@@ -17,11 +17,16 @@ Trial: TypeAlias = tuple[Amount, int, Result]  # makespan, kappa (0 where there 
 
 
 def horizon_ticks(scenario: Scenario) -> int:
-    """T: floor(horizon) or, without one, ceil(last submit + sum of worst-case durations) + 1."""
+    """T: floor(horizon) or, without one, ceil(last submit - origin + sum of worst-case durations) + 1."""
     time = scenario.time
     if time.horizon_s is None:
         last = max((release_ticks(scenario, job) for job in scenario.jobs), default=0)
-        return math.ceil(last + sum(worst_case_ticks(scenario, job) for job in scenario.jobs)) + 1
+        return (
+            math.ceil(
+                last - origin_ticks(scenario) + sum(worst_case_ticks(scenario, job) for job in scenario.jobs)
+            )
+            + 1
+        )
     unit = Fraction(time.slot_s) if time.slotted else Fraction(1)
     return math.floor(Fraction(time.horizon_s) / unit + SLACK)
 

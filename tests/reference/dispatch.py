@@ -14,6 +14,7 @@ from tests.reference.formulas import (
     best_case_ticks,
     iteration_times,
     iterations_per_slot,
+    origin_ticks,
     release_ticks,
 )
 from tests.reference.link_rules import LINK_RULES, choose_by_links
@@ -27,7 +28,7 @@ ORDERS = ("fifo", "smallest-first", "shortest-first", "longest-first", "smallest
 
 @dataclass(frozen=True)
 class Result:
-    """Starts and finishes by job name, in slots (int) or seconds (Fraction), and the GPUs held."""
+    """Starts and finishes by job name, in slots (int) or seconds (Fraction), the GPUs held, the makespan."""
 
     starts: dict[str, Amount]
     finishes: dict[str, Amount]
@@ -188,7 +189,8 @@ class Trial:
         """What came of it; None if jobs are left that can never be placed."""
         if self.queue:
             return None
-        return Result(self.starts, self.finishes, self.placements, max(self.finishes.values(), default=0))
+        makespan = max(self.finishes.values()) - origin_ticks(self.scenario) if self.finishes else 0
+        return Result(self.starts, self.finishes, self.placements, makespan)
 
 
 def _slotted(trial: Trial, jump: bool) -> Result | None:

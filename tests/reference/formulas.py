@@ -247,6 +247,13 @@ def release_ticks(scenario: Scenario, job: Job) -> Amount:
     return Fraction(job.submit_s)
 
 
+def origin_ticks(scenario: Scenario) -> Amount:
+    """The first release, which makespan, bounds and horizon count from; 0 if a job runs, or without jobs."""
+    if any(job.is_running for job in scenario.jobs):
+        return 0
+    return min((release_ticks(scenario, job) for job in scenario.jobs), default=0)
+
+
 def best_case_tau(scenario: Scenario, job: Job) -> Fraction:
     """The shorter of one server (a) and the fewest servers, at least two (b)."""
     sizes = sorted((server.capacity for server in scenario.cluster.servers), reverse=True)
@@ -320,7 +327,8 @@ def remaining_best_case_s(scenario: Scenario, job: Job) -> Fraction:
 def core_bounds(scenario: Scenario) -> tuple[Fraction, Fraction, Fraction]:
     """The three core bounds on the makespan in seconds: longest job, area, jobs over half the cluster."""
     total = scenario.cluster.capacity
-    released = {job.name: release_ticks(scenario, job) for job in scenario.jobs}
+    origin = origin_ticks(scenario)
+    released = {job.name: release_ticks(scenario, job) - origin for job in scenario.jobs}
     shortest = {job.name: _shortest_ticks(scenario, job) for job in scenario.jobs}
     longest = area = wide = Fraction(0)
     for r in released.values():

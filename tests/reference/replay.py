@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from tests.reference.formulas import (
     Number,
     iteration_times,
     iterations_per_slot,
+    origin_ticks,
 )
 
 from ringsched.model import Scenario
@@ -82,8 +84,8 @@ def next_event(
 ) -> tuple[Amount, list[str]]:
     """Return the next instant, that of a completion or `next_start`, and the jobs that complete then.
 
-    model.md, Time: completions within 1e-9*max(1, t) of the earliest, t since the first submit, are one
-    instant, at the earliest; arrivals compare exactly.
+    model.md, Origin of time: completions within 1e-9*max(1, t since the origin) plus two units in the last
+    place of the earliest are one instant, at the earliest; arrivals compare exactly.
     """
     ends = {name: now + remaining[name] * tau for name, tau in taus.items()}
     if not ends:
@@ -92,8 +94,8 @@ def next_event(
     earliest = min(ends.values())
     if next_start is not None and next_start < earliest:
         return next_start, []
-    since_first = earliest - number(min(job.submit_s for job in scenario.jobs))
-    limit = earliest + max(number(1), since_first) / 10**9
+    since_origin = earliest - number(origin_ticks(scenario))
+    limit = earliest + max(number(1), since_origin) / 10**9 + number(2 * math.ulp(float(earliest)))
     return earliest, [name for name, end in ends.items() if end <= limit]
 
 

@@ -91,13 +91,13 @@ def test_without_a_horizon_every_plan_ends_below_it(longest: float, horizon: int
     ],
 )
 def test_completions_a_rounding_error_apart_are_one_instant(time: float, apart: float, same: bool) -> None:
-    assert (time + apart <= ContinuousClock().same_instant_until(time, 0.0)) == same
+    assert (time + apart <= ContinuousClock().same_instant_until(time)) == same
     assert (apart <= Seconds().merge_slack(time)) == same
 
 
 @pytest.mark.parametrize("time", [0, 1, 10**9])
 def test_slots_are_exact(time: int) -> None:
-    assert SlottedClock(1.0).same_instant_until(time, 0.0) == time
+    assert SlottedClock(1.0).same_instant_until(time) == time
     assert Slots(1.0).merge_slack(time) == 0
 
 

@@ -11,6 +11,7 @@ import ringsched
 from ringsched import OBJECTIVES, Bound, InputError, Scenario
 from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import problem_of
+from ringsched.model.objective import ALL
 
 
 def two_jobs(**changes: object) -> Scenario:
@@ -20,7 +21,8 @@ def two_jobs(**changes: object) -> Scenario:
 
 
 def test_values_by_hand() -> None:
-    values = {name: objective_value(problem_of(two_jobs()), [2, 5], name) for name in OBJECTIVES}
+    problem = problem_of(two_jobs())
+    values = {objective.name: objective_value(problem, [2, 5], objective) for objective in ALL}
     assert values == {
         "makespan": 5,
         "mean-completion": (2 + 4.5) / 2,

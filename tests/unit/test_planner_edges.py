@@ -132,13 +132,13 @@ def test_bounds_and_their_terms_are_in_seconds() -> None:
         for bound in ringsched.lower_bounds(scenario(cluster(4), *jobs, time={"slot_s": 0.5}))
     }
     assert bounds == {
-        "longest-job": (2.5, {"job": "a", "release_s": 1.5, "best_case_s": 1.0}),
-        "area": (3.0, {"release_s": 1.5, "gpu_seconds": 6.0, "gpus": 4}),
-        "large-jobs": (3.5, {"release_s": 1.5, "best_cases_s": 2.0, "jobs": 2}),
-        "work-left": (3.0, {"from_s": 1.5, "gpu_seconds": 6.0, "gpus": 4}),
-        "side-by-side": (3.5, {"from_s": 1.5, "unit": 3, "at_once": 1, "durations_s": 2.0}),
-        "wide-jobs": (3.5, {"from_s": 1.5, "least": 2, "gpu_seconds": 8.0, "gpus": 4}),
-        "long-jobs": (3.5, {"release_s": 1.5, "short_s": 1.0, "long_s": 1.0}),
+        "longest-job": (1.0, {"job": "a", "release_s": 0.0, "best_case_s": 1.0}),
+        "area": (1.5, {"release_s": 0.0, "gpu_seconds": 6.0, "gpus": 4}),
+        "large-jobs": (2.0, {"release_s": 0.0, "best_cases_s": 2.0, "jobs": 2}),
+        "work-left": (1.5, {"from_s": 0.0, "gpu_seconds": 6.0, "gpus": 4}),
+        "side-by-side": (2.0, {"from_s": 0.0, "unit": 3, "at_once": 1, "durations_s": 2.0}),
+        "wide-jobs": (2.0, {"from_s": 0.0, "least": 2, "gpu_seconds": 8.0, "gpus": 4}),
+        "long-jobs": (2.0, {"release_s": 0.0, "short_s": 1.0, "long_s": 1.0}),
     }
 
 

@@ -33,7 +33,7 @@ def compare(
     orders: Iterable[str] = ("own",),
     seeds: int = 1,
     seed: int = 0,
-    objective: str = MAKESPAN,
+    objective: str = MAKESPAN.name,
     time_limit_s: float | None = None,
     iterations: int | None = None,
     contention_models: Iterable[str] = (),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.engine.arrays import Floats
-from ringsched.engine.clock import LAST_PLACES, SLACK
+from ringsched.engine.clock import SLACK
 from ringsched.online.simulation import Series, Simulation
 
 ALL_SIZES = "all"
@@ -30,7 +30,7 @@ class SizeClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverTime:
-    """A simulation in numbers. Means over time are from the first submit to the last finish."""
+    """A simulation in numbers. Means over time are from the first release to the last finish."""
 
     num_jobs: int
     makespan_s: float
@@ -61,12 +61,12 @@ def over_time(simulation: Simulation) -> OverTime:
     (0, True)
     """
     whole = _size_class(simulation, ALL_SIZES, np.ones(len(simulation.gpus), dtype=np.bool_))
-    since_s = float(simulation.submit_s.min(initial=simulation.makespan_s))
-    span_s = simulation.makespan_s - since_s
+    span_s = simulation.makespan_s
     series, promised = simulation.series, np.isfinite(simulation.promised_s)
-    # As long as completions count as one instant.
+    # As long as completions count as one instant; at Unix times seconds are rounded by more than that.
     slack_s = np.maximum(
-        SLACK * np.maximum(1.0, simulation.promised_s - since_s), LAST_PLACES * simulation.promised_s
+        SLACK * np.maximum(1.0, simulation.promised_s - simulation.origin_s),
+        2 * np.spacing(simulation.promised_s),
     )
     kept_until_s = simulation.promised_s + slack_s
     capacity = simulation.scenario.cluster.capacity

@@ -34,7 +34,7 @@ def job_columns(simulation: Simulation) -> dict[str, Any]:
 
 
 def series_columns(simulation: Simulation, step_s: float | None = None) -> dict[str, Any]:
-    """Return the series as a table: a row for every change, or mean and maximum over steps of time.
+    """Return the series as a table: a row for every change, or mean and maximum over steps from the origin.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def series_columns(simulation: Simulation, step_s: float | None = None) -> dict[
     }
     if step_s is None:
         return {"time_s": series.time_s, **values}
-    edges_s = _edges(series.time_s, number(step_s, "step", above=0))
+    edges_s = _edges(simulation, number(step_s, "step", above=0))
     columns: dict[str, Any] = {"time_s": edges_s[:-1]}
     for name, records in values.items():
         columns[f"mean_{name}"] = _means(series.time_s, records, edges_s)
@@ -59,11 +59,12 @@ def series_columns(simulation: Simulation, step_s: float | None = None) -> dict[
     return columns
 
 
-def _edges(time_s: Floats, step_s: float) -> Floats:
-    num_steps = int(time_s[-1] // step_s) + 1 if len(time_s) else 0
+def _edges(simulation: Simulation, step_s: float) -> Floats:
+    time_s, origin_s = simulation.series.time_s, simulation.origin_s
+    num_steps = int((time_s[-1] - origin_s) // step_s) + 1 if len(time_s) else 0
     if num_steps > MOST_STEPS:
         raise InputError(f"= {step_s:g} makes more than {MOST_STEPS} steps of this time", field="step")
-    return np.arange(num_steps + 1, dtype=np.float64) * np.float64(step_s)
+    return origin_s + np.arange(num_steps + 1, dtype=np.float64) * np.float64(step_s)
 
 
 def _means(time_s: Floats, records: NDArray[np.int32], edges_s: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringsched import api
-from ringsched.analysis.rounding import same_mean, same_time
+from ringsched.analysis.rounding import same_duration, same_time
 from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
@@ -21,9 +21,8 @@ def planned_run(problem: Problem, plan: Plan) -> Run:
         raise InputError("the plan was made for another scenario, or the scenario was changed since")
     run = api.replayed(problem, plan)
     planned = {job.name: job for job in plan.jobs}
-    since_s = _since_s(problem)
     for at, job in enumerate(problem.scenario.jobs):
-        if not _does_what_it_says(problem, run, at, planned[job.name], since_s):
+        if not _does_what_it_says(problem, run, at, planned[job.name]):
             raise InputError(
                 "does not do what the plan says; `ringsched verify` says why", field=f"job {job.name!r}"
             )
@@ -32,12 +31,13 @@ def planned_run(problem: Problem, plan: Plan) -> Run:
 
 def check_totals(problem: Problem, run: Run, plan: Plan) -> None:
     """Raise if the totals of a plan, which others are compared with, are not those of its jobs."""
-    last_s, mean_s = (
+    last_s = problem.seconds_at(run.makespan)
+    makespan_s, mean_s = (
         objective_value(problem, run.finishes, objective) for objective in (MAKESPAN, MEAN_COMPLETION)
     )
     agreed = {
-        "makespan_s": same_time(plan.makespan_s, last_s, since_s=_since_s(problem)),
-        "mean_completion_s": same_mean(plan.mean_completion_s, mean_s, last_s=last_s),
+        "makespan_s": same_duration(plan.makespan_s, makespan_s, last_s=last_s),
+        "mean_completion_s": same_duration(plan.mean_completion_s, mean_s, last_s=last_s),
     }
     for field, agrees in agreed.items():
         if not agrees:
@@ -46,16 +46,12 @@ def check_totals(problem: Problem, run: Run, plan: Plan) -> None:
             )
 
 
-def _does_what_it_says(problem: Problem, run: Run, at: int, planned: PlannedJob, since_s: float) -> bool:
-    clock = problem.clock
+def _does_what_it_says(problem: Problem, run: Run, at: int, planned: PlannedJob) -> bool:
+    since_s = problem.origin_s
     return (
         tuple(run.gpus[at]) == problem.numbered(planned.gpus)
-        and clock.instant(planned.start_s) >= problem.release[at]
+        and problem.instant_at(planned.start_s) >= problem.release[at]
         # In seconds: an instant within a slot is not that at which the slot begins.
-        and same_time(planned.start_s, clock.seconds(run.starts[at]), since_s=since_s)
-        and same_time(planned.finish_s, clock.seconds(run.finishes[at]), since_s=since_s)
+        and same_time(planned.start_s, problem.seconds_at(run.starts[at]), since_s=since_s)
+        and same_time(planned.finish_s, problem.seconds_at(run.finishes[at]), since_s=since_s)
     )
-
-
-def _since_s(problem: Problem) -> float:
-    return problem.clock.seconds(problem.origin)

@@ -1,4 +1,4 @@
-"""When two instants, or means of completions, differ by no more than rounding."""
+"""When two instants, or two durations, differ by no more than rounding."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def same_time(one_s: float, other_s: float, *, since_s: float, share: float = SH
     return math.isclose(one_s - since_s, other_s - since_s, rel_tol=share, abs_tol=max(share, rounded))
 
 
-def same_mean(one_s: float, other_s: float, *, last_s: float) -> bool:
-    """Whether two means of completions are one; the finishes behind them are rounded, up to `last_s`."""
+def same_duration(one_s: float, other_s: float, *, last_s: float) -> bool:
+    """Whether two durations are one; the instants behind them are rounded, up to `last_s`."""
     return math.isclose(one_s, other_s, rel_tol=SHARE, abs_tol=max(SHARE, ULPS * math.ulp(last_s)))

@@ -31,7 +31,7 @@ class ComparisonRow:
     scenario_sha256: str
     policy: str
     order: str
-    objective: str = MAKESPAN  # what bound and gap are about
+    objective: str = MAKESPAN.name  # what bound and gap are about
     limit: str = ""  # of a policy that searches: when it ends
     contention: str = ""  # the model; empty in rows that were kept before there were several
     draw: int | None = None  # from a calibration's intervals; None for the scenario itself, or fitted values

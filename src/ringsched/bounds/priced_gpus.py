@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ringsched.bounds.fastest import Fastest
 from ringsched.engine.problem import Problem
 from ringsched.model import Bound
-from ringsched.model.objective import WEIGHTED_COMPLETION, relative_weights
+from ringsched.model.objective import Objective
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Prices:
         return rent
 
 
-def priced_gpus(problem: Problem, fastest: Fastest, objective: str) -> Bound:
+def priced_gpus(problem: Problem, fastest: Fastest, objective: Objective) -> Bound:
     """Charge rent for GPUs: a job that ends at C holds its own for at least the last d, at the price then.
 
     No plan holds more than N GPUs at any time, so all rent together is at most that of N GPUs. The
@@ -52,12 +52,11 @@ def priced_gpus(problem: Problem, fastest: Fastest, objective: str) -> Bound:
     between the steps of the price, so the best start is the release, or one with a step at start or end.
     """
     jobs = problem.scenario.jobs
-    weights = np.array(relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs))
+    weights = np.array(objective.weights(jobs))
     weights /= math.fsum(weights)  # so that a weighted sum is the mean, and a price is in its unit
-    origin, seconds = problem.origin, problem.clock.seconds
+    seconds = problem.clock.seconds
     release, gpus, duration = (
-        np.array(values, dtype=float)
-        for values in ([release - origin for release in problem.release], problem.gpus, fastest.best)
+        np.array(values, dtype=float) for values in (problem.release, problem.gpus, fastest.best)
     )
 
     def total(prices: Prices) -> float:
@@ -70,16 +69,15 @@ def priced_gpus(problem: Problem, fastest: Fastest, objective: str) -> Bound:
         return math.fsum(cost) - problem.num_gpus * float(rent[-1])
 
     prices = _best_prices(_first_guess(problem, fastest), total)
-    since_s = seconds(origin)
     submits_s = math.fsum(
-        weight * (job.submit_s - since_s) for weight, job in zip(weights, jobs, strict=True)
+        weight * (job.submit_s - problem.origin_s) for weight, job in zip(weights, jobs, strict=True)
     )
     return Bound(
         name="priced-gpus",
         value_s=seconds(total(prices)) - submits_s,
         terms={
-            "from_s": since_s,
-            "until_s": seconds(origin + prices.length),
+            "from_s": 0.0,
+            "until_s": seconds(prices.length),
             "first_price": prices.first,
             "exponent": prices.exponent,
             "steps": prices.steps,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from ringsched.bounds.fastest import Fastest
-from ringsched.engine.objective import mean_of_ends
+from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
 from ringsched.model import Bound
-from ringsched.model.objective import WEIGHTED_COMPLETION
+from ringsched.model.objective import Objective
 
 
-def squashed_area(problem: Problem, fastest: Fastest, objective: str) -> Bound:
+def squashed_area(problem: Problem, fastest: Fastest, objective: Objective) -> Bound:
     """Every job ends half its shortest duration d after the mean instant of its last d, and these are late.
 
     The last d of every job are work of gpus x d GPU-seconds, done after its release, at no more than N
@@ -20,15 +21,13 @@ def squashed_area(problem: Problem, fastest: Fastest, objective: str) -> Bound:
     at work (Goemans, Queyranne, Schulz, Skutella and Wang 2002; an exchange of two pieces shows it).
     Without releases this is Smith's rule, and with one GPU the bound of Eastman, Even and Isaacs (1964).
     """
-    jobs = problem.scenario.jobs
-    weights = [job.weight if objective == WEIGHTED_COMPLETION else 1.0 for job in jobs]
+    weights = [objective.weight(job) for job in problem.scenario.jobs]
     lengths = [gpus * best / problem.num_gpus for gpus, best in zip(problem.gpus, fastest.best, strict=True)]
-    origin = problem.origin
-    instants = mean_instants([release - origin for release in problem.release], lengths, weights)
+    instants = mean_instants(problem.release, lengths, weights)
     earliest = [instant + best / 2 for instant, best in zip(instants, fastest.best, strict=True)]
     return Bound(
         name="squashed-area",
-        value_s=mean_of_ends(problem, earliest, objective),
+        value_s=objective_value(problem, earliest, objective),
         terms={
             "gpu_seconds": problem.clock.seconds(problem.num_gpus * sum(lengths)),
             "gpus": problem.num_gpus,
@@ -36,11 +35,10 @@ def squashed_area(problem: Problem, fastest: Fastest, objective: str) -> Bound:
     )
 
 
-def mean_instants(releases: list[float], lengths: list[float], weights: list[float]) -> list[float]:
+def mean_instants(releases: Sequence[float], lengths: list[float], weights: list[float]) -> list[float]:
     """Return the mean instant at which each job is at work, the one with the most weight per length first.
 
-    A job that comes in with more of it interrupts the one at work. Releases are best counted from the first:
-    moments are products of instants, and lose what stands behind the digits of a large one.
+    A job that comes in with more of it interrupts the one at work.
     """
     moments = [0.0] * len(lengths)  # of each job: the integral of time over its work
     left = list(lengths)

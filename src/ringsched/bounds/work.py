@@ -34,15 +34,13 @@ class Work:
         least min(d, r + d - t) lies after t, whatever the plan: so all ends at t + what is left / capacity or
         later, and t is chosen to make the most of it. The worst t is a release or an earliest end.
         """
-        origin = self.problem.origin
-        releases = self.release - origin  # sums of products of instants must not lose digits
-        ends = releases + self.duration
-        instants = np.unique(np.concatenate((releases, ends)))
-        left = _beyond(ends, amount, instants) - _beyond(releases, amount, instants)
+        ends = self.release + self.duration
+        instants = np.unique(np.concatenate((self.release, ends)))
+        left = _beyond(ends, amount, instants) - _beyond(self.release, amount, instants)
         reached = instants + self.quotient(left, capacity)
         worst = int(np.argmax(reached))
         end, instant, rest = (plain(each[worst]) for each in (reached, instants, left))
-        return origin + end, origin + instant, rest
+        return end, instant, rest
 
     def quotient(self, amount: Any, capacity: float) -> Any:
         """Return how long an amount takes at a pace: whole slots, rounded up, when slotted."""

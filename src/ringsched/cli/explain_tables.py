@@ -89,18 +89,20 @@ def _links(ledger: Ledger) -> list[str | Table]:
     worst = sorted((link for link in ledger.links if link.contention_s), key=lambda link: -link.contention_s)
     end_s = max(account.finish_s for account in ledger.jobs)
     table = figures_table("link", "Gbit/s", "jobs", "at\nonce", "shared\ns", "lost\ns")
-    table.add_column(f"jobs on it from\n0 to {seconds(end_s)}", no_wrap=True)
+    table.add_column(f"jobs on it from\n{figure(ledger.origin_s)} to {seconds(end_s)}", no_wrap=True)
     for link in worst[:MOST_LINKS]:
         counts = (str(link.jobs), str(link.most_jobs))
         times = (shown(link.contended_s), shown(link.contention_s))
-        table.add_row(link.label, figure(link.uplink_gbps), *counts, *times, _over_time(link, end_s))
+        bars = _over_time(link, ledger.origin_s, end_s)
+        table.add_row(link.label, figure(link.uplink_gbps), *counts, *times, bars)
     more = len(worst) - MOST_LINKS
     return [table, f"... and {counted(more, 'more link')}"] if more > 0 else [table]
 
 
-def _over_time(link: LinkAccount, end_s: float) -> str:
+def _over_time(link: LinkAccount, origin_s: float, end_s: float) -> str:
     """Return the most jobs on a link in each of many spans of equal length, as bars up to the most of all."""
-    edges = [end_s * at / NUM_SPANS for at in range(NUM_SPANS + 1)]
+    span_s = end_s - origin_s
+    edges = [origin_s + span_s * at / NUM_SPANS for at in range(NUM_SPANS + 1)]
     numbers = [link.most_jobs_between(*span) for span in pairwise(edges)]
     return "".join(BARS[math.ceil(number * (len(BARS) - 1) / link.most_jobs)] for number in numbers)
 

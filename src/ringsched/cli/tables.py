@@ -11,7 +11,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ringsched.model import OBJECTIVES, Certificate, Placement, Plan, Scenario
+from ringsched.model import Certificate, Placement, Plan, Scenario
+from ringsched.model.objective import objective_named
 from ringsched.online.registry import OnlinePolicy
 from ringsched.policies.policy import Policy
 from ringsched.verify import Verdict
@@ -49,7 +50,7 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
 def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
     """Print whether a plan is valid and, if not, every violation."""
     if verdict.valid:
-        totals = f"{_objective(plan)} {seconds(plan.objective_s)}, gap {plan.gap:.3f}"
+        totals = f"{objective_named(plan.objective).words} {seconds(plan.objective_s)}, gap {plan.gap:.3f}"
         show([f"valid: {plan_file}, {counted(len(plan.jobs), 'job')}, {totals}"])
         return
     table = Table(box=None, pad_edge=False)
@@ -115,8 +116,9 @@ def _summary(plan: Plan) -> Table:
     if plan.weighted_completion_s is not None:
         table.add_row("weighted completion", seconds(plan.weighted_completion_s), "")
     why = reason(plan.bounds[0]) if plan.bounds else ""
-    if plan.objective != OBJECTIVES[0]:
-        why = f"on the {_objective(plan)}; {why}"
+    objective = objective_named(plan.objective)
+    if not objective.is_default:
+        why = f"on the {objective.words}; {why}"
     table.add_row("lower bound", seconds(plan.lower_bound_s), why)
     table.add_row("gap", f"{plan.gap:.3f}", quality(plan))
     if plan.certificate is not None:
@@ -132,10 +134,6 @@ def _certificate(certificate: Certificate) -> str:
     )
     load = f"W_max {figure(certificate.max_load)} of theta {certificate.theta}"
     return f"{factors}; measured {figure(certificate.measured_ratio)}; {load}"
-
-
-def _objective(plan: Plan) -> str:
-    return plan.objective.replace("-", " ")
 
 
 def _ranges(indices: Sequence[int]) -> str:

@@ -10,7 +10,8 @@ from ringsched.analysis.as_json import variants_data
 from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf
 from ringsched.cli.columns import figures_table
 from ringsched.cli.tables import show
-from ringsched.model import OBJECTIVES, Plan, Scenario
+from ringsched.model import Plan, Scenario
+from ringsched.model.objective import objective_named
 from ringsched.words.figures import counted, figure, seconds
 
 MOST_CHANGES = 3  # of each variant, sooner and later together
@@ -21,8 +22,9 @@ def print_variants(scenario: Scenario, answer: WhatIf) -> None:
     cluster = scenario.cluster
     size = f"{counted(len(cluster.servers), 'server')} with {counted(cluster.capacity, 'GPU')}"
     head = f"{counted(len(scenario.jobs), 'job')} on {size}, variants planned by {answer.policy}"
-    if answer.present.objective != OBJECTIVES[0]:
-        head += f"; bound and gap are those of the {answer.present.objective.replace('-', ' ')}"
+    objective = objective_named(answer.present.objective)
+    if not objective.is_default:
+        head += f"; bound and gap are those of the {objective.words}"
     parts: list[str | Table] = [head, _table(answer)]
     for variant in answer.variants:
         parts += ["", *_changes(variant)]

@@ -21,7 +21,6 @@ class Arrays(NamedTuple):
     slotted: bool
     interpreted: bool  # kernels run as plain Python
     unit_s: float
-    origin: float  # the first release
     num_servers: int
     first_gpu: Integers  # of each server, and the number of GPUs at the end
     server_of: Integers  # of each GPU
@@ -53,7 +52,6 @@ def arrays_of(problem: Problem) -> Arrays:
         slotted=problem.clock.slotted,
         interpreted=links.python is not None,
         unit_s=problem.clock.unit_s,
-        origin=float(problem.origin),
         num_servers=fabric.network.num_servers,
         first_gpu=np.array(problem.first_gpu, dtype=np.int64),
         server_of=np.array(problem.server_of, dtype=np.int64),

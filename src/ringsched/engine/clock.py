@@ -1,21 +1,27 @@
 """The two ways time runs; everything that differs between them stands here.
 
 Instants and durations are whole slots when slotted and seconds when continuous. `rate` is a job's
-speed in the clock's own terms: iterations per slot, or seconds per iteration.
+speed in the clock's own terms: iterations per slot, or seconds per iteration. Which instant is 0, the
+problem says (engine/problem.py).
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, TypeVar
 
 from ringsched.model import Time
 from ringsched.model.checks import MAX_INTEGER
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Times = TypeVar("Times", float, NDArray[np.float64])
+
 # Slack for ratios that are whole numbers but for rounding.
 SLACK = 1e-9
-# A few units in the last place, relative: as far as an instant itself can be rounded.
-LAST_PLACES = 2.0**-51
 
 
 class Clock(ABC):
@@ -45,7 +51,7 @@ class Clock(ABC):
         """Return the instant written as `start_s` in a plan."""
 
     @abstractmethod
-    def same_instant_until(self, time: float, origin: float) -> float:
+    def same_instant_until(self, time: float) -> float:
         """Return the latest instant that counts as the same as `time` among completions."""
 
     def horizon(self, time: Time, longest: float) -> int:
@@ -54,9 +60,9 @@ class Clock(ABC):
             return math.ceil(longest) + 1
         return math.floor(min(self.units(time.horizon_s), MAX_INTEGER) + SLACK)
 
-    def seconds(self, instant: float) -> float:
-        """Return an instant or duration in seconds."""
-        return instant * self.unit_s
+    def seconds(self, duration: Times) -> Times:
+        """Return a duration in seconds."""
+        return duration * self.unit_s
 
     def units(self, seconds: float) -> float:
         """Return a duration in seconds as a real number of units."""
@@ -91,7 +97,7 @@ class SlottedClock(Clock):
         """Return the slot that starts at `start_s`."""
         return round(start_s / self.unit_s)
 
-    def same_instant_until(self, time: float, origin: float) -> float:  # noqa: ARG002
+    def same_instant_until(self, time: float) -> float:
         """Return `time`: slots are exact."""
         return time
 
@@ -122,13 +128,9 @@ class ContinuousClock(Clock):
         """Return the start itself."""
         return start_s
 
-    def same_instant_until(self, time: float, origin: float) -> float:
-        """Return the end of the 1e-9 within which completions are one instant.
-
-        It is relative to what has passed since the first release, `origin`: what time it was then, 0 or
-        Unix seconds, says nothing of how far two completions are apart.
-        """
-        return time + max(SLACK * max(1.0, time - origin), LAST_PLACES * time)
+    def same_instant_until(self, time: float) -> float:
+        """Return the end of the 1e-9 within which completions are one instant."""
+        return time + SLACK * max(1.0, time)
 
 
 def clock_of(time: Time) -> Clock:

@@ -7,7 +7,7 @@ import math
 from ringsched.contention.sharing import iteration_time, share_links
 from ringsched.contention.traffic import NUM_TOUCHED, come, cross, forget_touched, hold, leave
 from ringsched.engine.arrays import Arrays
-from ringsched.engine.clock import LAST_PLACES, SLACK
+from ringsched.engine.clock import SLACK
 from ringsched.engine.state import (
     ENDED,
     IDLE,
@@ -107,7 +107,7 @@ def same_instant_until(arrays: Arrays, time: float) -> float:
     """Return the latest instant that counts as the same as `time` (engine/clock.py says more)."""
     if arrays.slotted:
         return time
-    return time + max(SLACK * max(1.0, time - arrays.origin), LAST_PLACES * time)
+    return time + SLACK * max(1.0, time)
 
 
 @part

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ringsched.contention.fabric import Extremes, Fabric, fabric_of
 from ringsched.contention.iteration_time import Work, work_of
 from ringsched.contention.network import Network, Shape
 from ringsched.engine.clock import Clock, clock_of
 from ringsched.errors import InputError
-from ringsched.model import Job, Placement, Scenario
+from ringsched.model import Bound, Job, Placement, Scenario
 from ringsched.model.checks import MAX_INTEGER
+from ringsched.model.objective import Objective
+
+if TYPE_CHECKING:
+    from ringsched.engine.clock import Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +28,13 @@ class Problem:
 
     Jobs and servers are named by index. GPUs are numbered through the whole cluster, server by
     server, so that their order is the order of (server, GPU). Durations and instants are in the
-    clock's units.
+    clock's units, and instants count from the origin: what time it is when the first job comes, 0 or
+    Unix seconds, makes no difference to anything computed from a problem.
     """
 
     scenario: Scenario
     clock: Clock
+    origin: float  # the first release, on the clock: every other instant counts from here
     fabric: Fabric
     num_gpus: int  # N: available GPUs
     server_index: dict[str, int]  # by name
@@ -36,18 +42,30 @@ class Problem:
     server_of: tuple[int, ...]  # of each GPU
     available: tuple[bool, ...]  # of each GPU
     gpus: tuple[int, ...]
-    iterations: tuple[int, ...]  # still to be done at time 0
+    iterations: tuple[int, ...]  # still to be done at the origin
     works: tuple[Work, ...]
     release: tuple[float, ...]
     best_case: tuple[float, ...]  # duration; of a running job what remains, at its own placement
     worst_case: tuple[float, ...]
-    running: dict[int, tuple[int, ...]]  # job -> GPUs it holds at time 0
+    running: dict[int, tuple[int, ...]]  # job -> GPUs it holds at the origin, which is 0 then
     horizon: int  # T
+    # What bounds/lower_bound.py has found: a plan asks for it several times, and it is computed once.
+    bounds: dict[Objective, tuple[Bound, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
-    def origin(self) -> float:
-        """The first release: what is summed or multiplied is counted from here, and loses no digits."""
-        return min(self.release, default=0)
+    def origin_s(self) -> float:
+        """The origin in seconds: where makespan, bounds and pictures begin."""
+        return self.clock.seconds(float(self.origin))
+
+    def seconds_at(self, instant: Times) -> Times:
+        """Return an instant as scenarios and plans state it, in seconds since 0; see `Clock.seconds`."""
+        return self.clock.seconds(self.origin + instant)
+
+    def instant_at(self, time_s: float) -> float:
+        """Return the instant that a plan states as `time_s`."""
+        return _since(self.origin, self.clock.instant(time_s))
 
     @property
     def network(self) -> Network:
@@ -122,7 +140,9 @@ def problem_of(scenario: Scenario) -> Problem:
     worst_case = tuple(_worst_case(at, job, paces[at].worst_tau, clock) for at, job in enumerate(jobs))
     server_index = {server.name: at for at, server in enumerate(cluster.servers)}
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
-    release = tuple(clock.release(job.submit_s) for job in jobs)
+    entered = [clock.release(job.submit_s) for job in jobs]
+    origin = min(entered, default=0)
+    release = tuple(_since(origin, instant) for instant in entered)
 
     def best_case(job: Job, pace: _Pace) -> float:
         tau = pace.best_tau
@@ -134,6 +154,7 @@ def problem_of(scenario: Scenario) -> Problem:
     return Problem(
         scenario=scenario,
         clock=clock,
+        origin=origin,
         fabric=fabric,
         num_gpus=cluster.capacity,
         server_index=server_index,
@@ -198,6 +219,14 @@ def _worst_case(at: int, job: Job, tau: float, clock: Clock) -> float:
     if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * 1e6)):
         raise InputError("the job may end too late to be counted exactly", place=_place(at, job))
     return duration
+
+
+def _since(origin: float, instant: float) -> float:
+    """Return how long after the origin an instant is; the sum of the two is never before the instant."""
+    elapsed = instant - origin
+    while origin + elapsed < instant:  # by rounding
+        elapsed = math.nextafter(elapsed, math.inf)
+    return elapsed
 
 
 def _place(at: int, job: Job) -> str:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
 from ringsched.model import Outcome
-from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, WEIGHTED_COMPLETION
+from ringsched.model.objective import ALL
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Instants in the clock's units, GPUs by number, in the order of the jobs."""
+    """Instants from the problem's origin, in the clock's units; GPUs by number; in the order of the jobs."""
 
     starts: Sequence[float]
     finishes: Sequence[float]
@@ -27,11 +27,8 @@ class Run:
 
 def outcome_of(problem: Problem, run: Run) -> Outcome:
     """Return a run in seconds, with its totals."""
-    seconds = problem.clock.seconds
     return Outcome(
-        starts_s=tuple(seconds(start) for start in run.starts),
-        finishes_s=tuple(seconds(finish) for finish in run.finishes),
-        makespan_s=objective_value(problem, run.finishes, MAKESPAN),
-        mean_completion_s=objective_value(problem, run.finishes, MEAN_COMPLETION),
-        weighted_completion_s=objective_value(problem, run.finishes, WEIGHTED_COMPLETION),
+        starts_s=tuple(problem.seconds_at(start) for start in run.starts),
+        finishes_s=tuple(problem.seconds_at(finish) for finish in run.finishes),
+        **{objective.field: objective_value(problem, run.finishes, objective) for objective in ALL},
     )

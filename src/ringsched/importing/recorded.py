@@ -125,7 +125,8 @@ def _replayed(problem: Problem, stays: Sequence[Stay]) -> Plan:
     from ringsched.placement.runner import replay
 
     gpus = [problem.numbered(stay.gpus) for stay in stays]
-    return plan_of(problem, replay(problem, [stay.start_s for stay in stays], gpus), policy=POLICY)
+    starts = [problem.instant_at(stay.start_s) for stay in stays]
+    return plan_of(problem, replay(problem, starts, gpus, origin=problem.origin), policy=POLICY)
 
 
 def _largest_difference_s(plan: Plan, rows: Sequence[TraceRow], zero: float) -> float:

@@ -12,7 +12,6 @@ from ringsched.model.bound import Bound
 from ringsched.model.certificate import Certificate
 from ringsched.model.checks import (
     Replaceable,
-    choice,
     instance,
     integer,
     number,
@@ -21,7 +20,7 @@ from ringsched.model.checks import (
     shown,
     text,
 )
-from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, OBJECTIVES, WEIGHTED_COMPLETION
+from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.model.placement import Placement
 
 _Object = TypeVar("_Object")
@@ -83,7 +82,7 @@ class Plan(Replaceable):
     params: Mapping[str, float | int | str] = field(default_factory=dict)
     slack: float | None = None
     seed: int = 0
-    objective: str = MAKESPAN
+    objective: str = MAKESPAN.name
     makespan_s: float
     mean_completion_s: float
     weighted_completion_s: float | None = None
@@ -103,7 +102,7 @@ class Plan(Replaceable):
                 for key, value in instance(self.params, "params", Mapping).items()  # type: ignore[type-abstract]
             },
             seed=integer(self.seed, "seed", minimum=0),
-            objective=choice(self.objective, "objective", OBJECTIVES),
+            objective=objective_named(self.objective).name,
             bounds=_all(self.bounds, "bounds", Bound),
             jobs=_all(self.jobs, "jobs", PlannedJob),
         )
@@ -118,17 +117,12 @@ class Plan(Replaceable):
         if self.weighted_completion_s is not None:
             key = "weighted_completion_s"
             settle(self, **{key: number(self.weighted_completion_s, key)})
-        elif self.objective == WEIGHTED_COMPLETION:
-            raise InputError("is missing, but is the objective", field="weighted_completion_s")
+        field = objective_named(self.objective).field
+        if getattr(self, field) is None:
+            raise InputError("is missing, but is the objective", field=field)
 
     @property
     def objective_s(self) -> float:
         """The value of the objective."""
-        values = {
-            MAKESPAN: self.makespan_s,
-            MEAN_COMPLETION: self.mean_completion_s,
-            WEIGHTED_COMPLETION: self.weighted_completion_s,
-        }
-        value = values[self.objective]
-        assert value is not None  # checked above
+        value: float = getattr(self, objective_named(self.objective).field)
         return value

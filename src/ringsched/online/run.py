@@ -30,7 +30,7 @@ _EVENTS_AT_A_TIME = 2000  # after which someone who watches is told, and Ctrl-C 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineRun:
-    """What happened; instants in the clock's units, jobs in the scenario's order."""
+    """What happened; instants from the origin, in the clock's units, jobs in the scenario's order."""
 
     start: Floats
     finish: Floats
@@ -122,7 +122,7 @@ def _standing(problem: Problem, stage: Stage, planner: Planner | None) -> Standi
         num_jobs=problem.num_jobs,
         num_waiting=num_waiting,
         num_plans=0 if planner is None else planner.num_plans,
-        now_s=problem.clock.seconds(float(stage.state.now[0])),
+        now_s=problem.seconds_at(float(stage.state.now[0])),
     )
 
 

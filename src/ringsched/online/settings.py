@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ringsched.model.objective import MEAN_COMPLETION
+from ringsched.model.objective import MEAN_COMPLETION, Objective
 from ringsched.online.registry import NO_BACKFILL
 from ringsched.policies.policy import Limits
 
@@ -30,6 +30,6 @@ class OnlineSettings:
     estimate_error: float = 0.0
     every_s: float = 0.0  # no plan sooner after another
     seed: int = 0
-    objective: str = MEAN_COMPLETION
+    objective: Objective = MEAN_COMPLETION
     limits: Limits = field(default_factory=Limits)
     on_progress: Callable[[Standing], None] = lambda _: None

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.errors import Infeasible, InputError
-from ringsched.model import OBJECTIVES, Scenario
+from ringsched.model import Scenario
 from ringsched.model.checks import choice, instance, integer, number
-from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION
+from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, objective_named
 from ringsched.online.registry import (
     BACKFILLS,
     DEFAULT_POLICY,
@@ -96,15 +96,14 @@ def simulate(
             raise InputError(f"means nothing to policy {chosen.name!r}, only to {takers}", field=option)
     if time_limit_s is None and iterations is None and chosen.planner == "search":
         iterations = SCHEDULES_A_PLAN
-    if objective is None:
-        objective = MEAN_COMPLETION if chosen.planner == "search" else MAKESPAN
+    usual = MEAN_COMPLETION if chosen.planner == "search" else MAKESPAN
     settings = OnlineSettings(
         order=chosen.order if order is None else order_named(order),
         backfill=choice(backfill, "backfill", BACKFILLS),
         estimate_error=number(estimate_error, "estimate-error", minimum=0, maximum=MOST_ERROR),
         every_s=0.0 if every_s is None else number(every_s, "every", minimum=0),
         seed=integer(seed, "seed", minimum=0),
-        objective=choice(objective, "objective", OBJECTIVES),
+        objective=usual if objective is None else objective_named(objective),
         limits=Limits(
             time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
             iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),

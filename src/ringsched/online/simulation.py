@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.engine.arrays import Floats, Integers
-from ringsched.engine.problem import Problem, problem_of
+from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.model import Plan, Scenario
+from ringsched.model.objective import objective_named
 from ringsched.online.registry import EASY, OnlinePolicy
 from ringsched.online.run import OnlineRun
 from ringsched.online.settings import OnlineSettings
@@ -39,6 +40,7 @@ class Simulation:
     seed: int
     objective: str
     num_plans: int  # of a policy that plans
+    origin_s: float  # the first release; the makespan counts from here
     gpus: Integers
     submit_s: Floats
     start_s: Floats
@@ -48,17 +50,18 @@ class Simulation:
     backfilled: NDArray[np.bool_]  # it stepped past the head of the queue
     promised_s: Floats  # the latest start it was promised when it came to the head; nan if none was
     series: Series
+    _problem: Problem
     _run: OnlineRun
 
     @property
     def waiting_s(self) -> Floats:
         """From submit to start."""
-        return self.start_s - self.submit_s
+        return self._since_submit_s(self._run.start)
 
     @property
     def completion_s(self) -> Floats:
         """From submit to finish."""
-        return self.finish_s - self.submit_s
+        return self._since_submit_s(self._run.finish)
 
     @property
     def slowdown(self) -> Floats:
@@ -67,8 +70,8 @@ class Simulation:
 
     @property
     def makespan_s(self) -> float:
-        """The last finish."""
-        return float(self.finish_s.max(initial=0.0))
+        """From the first release to the last finish."""
+        return self._problem.clock.seconds(float(self._run.finish.max(initial=0.0)))
 
     @property
     def mean_completion_s(self) -> float:
@@ -83,7 +86,7 @@ class Simulation:
         if self.estimate_error:
             params["estimate_error"] = self.estimate_error
         return plan_of(
-            problem_of(self.scenario),
+            self._problem,
             Run(
                 run.start.tolist(),
                 run.finish.tolist(),
@@ -93,15 +96,18 @@ class Simulation:
             order=self.order,
             params=params,
             seed=self.seed,
-            objective=self.objective,
+            objective=objective_named(self.objective),
         )
+
+    def _since_submit_s(self, instants: Floats) -> Floats:
+        """Return how long after its submit something happened to each job, with all digits at Unix times."""
+        return self._problem.clock.seconds(instants) - (self.submit_s - self.origin_s)
 
 
 def simulation_of(
     problem: Problem, run: OnlineRun, policy: OnlinePolicy, settings: OnlineSettings
 ) -> Simulation:
     """Return a run in seconds."""
-    unit_s = problem.clock.unit_s
     return Simulation(
         scenario=problem.scenario,
         policy=policy.name,
@@ -109,21 +115,23 @@ def simulation_of(
         backfill=settings.backfill,
         estimate_error=settings.estimate_error,
         seed=settings.seed,
-        objective=settings.objective,
+        objective=settings.objective.name,
         num_plans=run.num_plans,
+        origin_s=problem.origin_s,
         gpus=np.array(problem.gpus, dtype=np.int64),
         submit_s=np.array([job.submit_s for job in problem.scenario.jobs], dtype=np.float64),
-        start_s=run.start * unit_s,
-        finish_s=run.finish * unit_s,
-        best_case_s=np.array(problem.best_case, dtype=np.float64) * unit_s,
+        start_s=problem.seconds_at(run.start),
+        finish_s=problem.seconds_at(run.finish),
+        best_case_s=problem.clock.seconds(np.array(problem.best_case, dtype=np.float64)),
         num_servers=run.num_servers,
         backfilled=run.backfilled,
-        promised_s=np.where(np.isfinite(run.promised), run.promised, np.nan) * unit_s,
+        promised_s=problem.seconds_at(np.where(np.isfinite(run.promised), run.promised, np.nan)),
         series=Series(
-            time_s=run.time * unit_s,
+            time_s=problem.seconds_at(run.time),
             queue_length=run.queue,
             busy_gpus=run.busy,
             contended_links=run.contended,
         ),
+        _problem=problem,
         _run=run,
     )

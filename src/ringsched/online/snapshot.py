@@ -46,6 +46,7 @@ class Snapshots:
             gpus=gpus,
             iterations=iterations,
             works=tuple(whole.works[job] for job in jobs),
+            origin=0,
             release=(clock.release(0.0),) * len(jobs),
             best_case=tuple(
                 clock.duration(left[job], clock.rate(self._tau(job, running[job][0])))

@@ -31,12 +31,20 @@ class Runner:
         seed: int | None = None,
         release: Sequence[float] | None = None,
         gpus: Mapping[int, Sequence[int]] | None = None,
+        origin: float = 0.0,
     ) -> None:
         self._arrays = arrays_of(problem)
         self._state = new_state(self._arrays)
         self._scratch = new_scratch(self._arrays)
         self._queue = queue_of(
-            problem, self._arrays, priority, slack=slack, seed=seed, release=release, gpus=gpus
+            problem,
+            self._arrays,
+            priority,
+            slack=slack,
+            seed=seed,
+            release=release,
+            gpus=gpus,
+            origin=origin,
         )
 
     def run(
@@ -64,6 +72,7 @@ def queue_of(
     seed: int | None = None,
     release: Sequence[float] | None = None,
     gpus: Mapping[int, Sequence[int]] | None = None,
+    origin: float = 0.0,
 ) -> Queue:
     """Return the queue of a problem.
 
@@ -77,9 +86,12 @@ def queue_of(
         Of the random numbers, if the rule draws any; every trial draws the same.
     release, gpus
         For the rule FIXED: when each job starts, and where.
+    origin
+        Where starts count from that are known only as closely as a plan states them.
     """
     slacks = [job.server_slack if slack is None else slack for job in problem.scenario.jobs]
     return Queue(
+        origin=float(origin),
         **_order(problem, priority, problem.release if release is None else release),
         charge=np.array(charges(problem), dtype=np.int64),
         # In Python, where a slack beyond all servers is infinite without a warning.
@@ -93,10 +105,16 @@ def queue_of(
     )
 
 
-def replay(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[int]]) -> Run:
-    """Run every job on given GPUs from a given instant, or as soon as they are free."""
+def replay(
+    problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[int]], *, origin: float = 0.0
+) -> Run:
+    """Run every job on given GPUs from a given instant, or as soon as they are free.
+
+    A plan states seconds since 0, which at Unix times have few digits: two instants in it that are the
+    same may be a little apart when counted from the origin. With the `origin` they are one again.
+    """
     planned = {job: gpus[job] for job in problem.queued}
-    runner = Runner(problem, starts, release=starts, gpus=planned)
+    runner = Runner(problem, starts, release=starts, gpus=planned, origin=origin)
     makespan = runner.run(FIXED)
     assert makespan is not None  # every placement is possible once the others have ended
     return runner.last()

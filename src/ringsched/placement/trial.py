@@ -45,6 +45,7 @@ TOO_LATE = 2  # the makespan would not be below the deadline
 class Queue(NamedTuple):
     """What a trial is given besides the cluster."""
 
+    origin: float  # of a plan's starts: what is one instant counted from 0 is one; else 0
     release: Floats  # of each job
     arrivals: Integers  # jobs to be placed, by release
     rank: Integers  # of each job: its place in the queue order
@@ -83,7 +84,7 @@ def run_trial(
     while True:
         while num_arrived < len(queue.arrivals):
             job = queue.arrivals[num_arrived]
-            if queue.release[job] > state.now[0]:
+            if queue.origin + queue.release[job] > queue.origin + state.now[0]:
                 break
             _push(queue.waiting, num_waiting, queue.rank[job])
             num_arrived += 1
@@ -99,7 +100,9 @@ def run_trial(
         settle(arrays, state)
         time = next_completion(state)
         if num_arrived < len(queue.arrivals):
-            time = min(time, queue.release[queue.arrivals[num_arrived]])
+            release = queue.release[queue.arrivals[num_arrived]]
+            if queue.origin + release < queue.origin + time:
+                time = release
         if time == math.inf:
             return DONE if num_waiting == 0 else INFEASIBLE
         if time >= deadline:

@@ -141,7 +141,7 @@ def _cluster_view(problem: Problem, cluster: LiveCluster) -> ClusterView:
         )
         for at, server in enumerate(problem.scenario.cluster.servers)
     )
-    return ClusterView(now_s=problem.clock.seconds(cluster.now), servers=servers)
+    return ClusterView(now_s=problem.seconds_at(cluster.now), servers=servers)
 
 
 def _checked(policy: object, problem: Problem, cluster: LiveCluster, job: int, answer: object) -> list[int]:

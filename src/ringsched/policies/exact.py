@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.errors import InputError, TooLarge
-from ringsched.model.objective import MAKESPAN, WEIGHTED_COMPLETION, relative_weights
+from ringsched.model.objective import Objective
 from ringsched.policies.orders import ANY_ORDER, ORDERS, priorities
 from ringsched.policies.policy import Settings
 from ringsched.search.bisection import Candidate
@@ -36,11 +35,10 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
     limit_s = settings.limits.time_limit_s
     time_limit_s = TIME_LIMIT_S if limit_s is None else limit_s
     _check_size(problem, objective)
-    weights = _weights(problem, objective)
-    shifted = _from_first_release(problem)
+    weights = [] if objective.is_last_finish else objective.weights(problem.scenario.jobs)
     proof = prove(
-        shifted,
-        min(_simple_runs(shifted), key=lambda run: _value(run, weights)),
+        problem,
+        min(_simple_runs(problem), key=lambda run: _value(run, weights)),
         weights=weights,
         time_limit_s=time_limit_s,
         on_step=settings.on_trial,
@@ -49,16 +47,15 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
     if not proof.complete and best_s > bound_s * (1 + GOOD_GAP):
         raise TooLarge(
             f"policy 'exact' came to no proof within {time_limit_s:g} s: the best plan it found has a "
-            f"{objective} of {best_s:g} s, none can have less than {bound_s:g} s; give it more time, or use "
-            "policy 'search'",
+            f"{objective.name} of {best_s:g} s, none can have less than {bound_s:g} s; give it more time, "
+            "or use policy 'search'",
             lower_bound_s=bound_s,
             best_s=best_s,
         )
-    run = proof.run if shifted is problem else _shifted_back(problem, proof.run)
-    return Candidate(run, {"proof": _words(proof, best_s, bound_s), "nodes": proof.num_nodes})
+    return Candidate(proof.run, {"proof": _words(proof, best_s, bound_s), "nodes": proof.num_nodes})
 
 
-def _check_size(problem: Problem, objective: str) -> None:
+def _check_size(problem: Problem, objective: Objective) -> None:
     from ringsched.search.exact.instance import count_options
 
     num_jobs, num_links = len(problem.queued), len(problem.network.uplink_gbps)
@@ -74,25 +71,6 @@ def _check_size(problem: Problem, objective: str) -> None:
         raise TooLarge(f"policy 'exact' takes {reason}; use policy 'search'", lower_bound_s=bound_s)
 
 
-def _from_first_release(problem: Problem) -> Problem:
-    """Return the problem with time counted from its first release: what is close is relative to values."""
-    origin = problem.origin
-    if not origin:
-        return problem
-    return replace(problem, release=tuple(release - origin for release in problem.release))
-
-
-def _shifted_back(problem: Problem, run: Run) -> Run:
-    """Return the run at its own time, where instants have fewer digits: carried out, not only moved."""
-    from ringsched.placement.runner import replay
-
-    starts = [
-        max(release, start + problem.origin)
-        for release, start in zip(problem.release, run.starts, strict=True)
-    ]
-    return replay(problem, starts, run.gpus)
-
-
 def _simple_runs(problem: Problem) -> Iterator[Run]:
     """Yield plans to begin with."""
     from ringsched.placement.runner import Runner
@@ -105,14 +83,6 @@ def _simple_runs(problem: Problem) -> Iterator[Run]:
             yield runner.last()
 
 
-def _weights(problem: Problem, objective: str) -> list[float]:
-    """Return the weights of the finishes; none for the makespan."""
-    if objective == MAKESPAN:
-        return []
-    jobs = problem.scenario.jobs
-    return relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs)
-
-
 def _value(run: Run, weights: list[float]) -> float:
     if not weights:
         return run.makespan
@@ -120,12 +90,12 @@ def _value(run: Run, weights: list[float]) -> float:
 
 
 def _in_seconds(problem: Problem, weights: list[float], value: float) -> float:
-    """Return the objective of a plan whose weighted finishes, from the first release, sum to `value`."""
+    """Return the objective of a plan whose weighted finishes sum to `value`."""
     if not weights:
-        return problem.clock.seconds(problem.origin + value)
-    jobs, since_s = problem.scenario.jobs, problem.clock.seconds(problem.origin)
+        return problem.clock.seconds(value)
+    jobs, origin_s = problem.scenario.jobs, problem.origin_s
     submits_s = math.fsum(
-        weight * (job.submit_s - since_s) for weight, job in zip(weights, jobs, strict=True)
+        weight * (job.submit_s - origin_s) for weight, job in zip(weights, jobs, strict=True)
     )
     return (problem.clock.seconds(value) - submits_s) / math.fsum(weights)
 

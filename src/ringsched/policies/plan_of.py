@@ -9,7 +9,7 @@ from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run, outcome_of
 from ringsched.model import Certificate, Plan, PlannedJob, Scenario
-from ringsched.model.objective import MAKESPAN, WEIGHTED_COMPLETION
+from ringsched.model.objective import MAKESPAN, Objective
 
 
 def plan_of(
@@ -21,7 +21,7 @@ def plan_of(
     params: Mapping[str, float | int | str] | None = None,
     slack: float | None = None,
     seed: int = 0,
-    objective: str = MAKESPAN,
+    objective: Objective = MAKESPAN,
     certificate: Certificate | None = None,
 ) -> Plan:
     """Return the plan of a run; bound and gap are those of the objective."""
@@ -36,7 +36,7 @@ def plan_of(
         params=params or {},
         slack=slack,
         seed=seed,
-        objective=objective,
+        objective=objective.name,
         makespan_s=outcome.makespan_s,
         mean_completion_s=outcome.mean_completion_s,
         weighted_completion_s=outcome.weighted_completion_s if _shows_weights(scenario, objective) else None,
@@ -58,7 +58,7 @@ def plan_of(
     )
 
 
-def _shows_weights(scenario: Scenario, objective: str) -> bool:
+def _shows_weights(scenario: Scenario, objective: Objective) -> bool:
     """Whether the weighted mean says something that the plain one does not."""
     weights = {job.weight for job in scenario.jobs}
-    return objective == WEIGHTED_COMPLETION or len(weights) > 1
+    return objective.weighted or len(weights) > 1

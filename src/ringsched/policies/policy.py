@@ -10,7 +10,7 @@ from ringsched.engine.problem import Problem
 from ringsched.errors import InputError
 from ringsched.model import Certificate, Contention
 from ringsched.model.contention import model_names
-from ringsched.model.objective import MAKESPAN
+from ringsched.model.objective import MAKESPAN, Objective
 from ringsched.search.bisection import Candidate
 
 
@@ -50,7 +50,8 @@ class Settings:
     theta: int | None = None
     slack: float | None = None
     seed: int = 0
-    objective: str = MAKESPAN  # what a search that can choose improves; the bisecting ones take the makespan
+    # What a search that can choose improves; the bisecting ones take the makespan.
+    objective: Objective = MAKESPAN
     on_trial: Callable[[], None] = lambda: None  # called after every trial, for progress
     limits: Limits = field(default_factory=Limits)
     on_progress: Callable[[Progress], None] = lambda _: None

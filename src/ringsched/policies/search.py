@@ -10,7 +10,7 @@ from ringsched.engine.objective import objective_value
 from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.errors import InputError
-from ringsched.model.objective import MAKESPAN
+from ringsched.model.objective import MAKESPAN, Objective
 from ringsched.policies.orders import ANY_ORDER, ORDERS
 from ringsched.policies.policy import Progress, Settings
 from ringsched.policies.single_rule import solve_best_fit
@@ -88,7 +88,7 @@ def _simple_runs(problem: Problem, settings: Settings) -> Iterator[Run]:
             yield paper.run
 
 
-def _bound_s(problem: Problem, settings: Settings, objective: str) -> float:
+def _bound_s(problem: Problem, settings: Settings, objective: Objective) -> float:
     if settings.limits.quick_bounds:
         return quick_bound_s(problem, objective)
     return lower_bounds(problem, objective)[0].value_s

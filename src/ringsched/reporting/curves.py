@@ -6,6 +6,7 @@ from itertools import accumulate
 
 from ringsched.engine.problem import Problem
 from ringsched.model import Plan, Scenario
+from ringsched.model.objective import objective_named
 from ringsched.reporting.times import Times
 
 
@@ -15,10 +16,10 @@ def finished_at(plan: Plan) -> list[float]:
 
 
 def soonest_ends(problem: Problem, makespan_bound_s: float) -> list[float]:
-    """Return instants before which no plan has ended the first, second, ... job, in seconds.
+    """Return how soon after the origin any plan can have ended the first, second, ... job, in seconds.
 
     `k` jobs have needed the GPU-seconds of at least the `k` smallest best cases, which all GPUs together must
-    have had since the first release, and no job ends before its own release and best case. The last end is
+    have had since the origin, and no job ends before its own release and best case. The last end is
     no earlier than the bound on the makespan.
 
     Examples
@@ -34,8 +35,7 @@ def soonest_ends(problem: Problem, makespan_bound_s: float) -> list[float]:
         seconds(release + best) for release, best in zip(problem.release, problem.best_case, strict=True)
     )
     areas = sorted(gpus * seconds(best) for gpus, best in zip(problem.gpus, problem.best_case, strict=True))
-    first_s = seconds(min(problem.release, default=0))
-    packed = [first_s + area / problem.num_gpus for area in accumulate(areas)]
+    packed = [area / problem.num_gpus for area in accumulate(areas)]
     ends = [max(pair) for pair in zip(alone, packed, strict=True)]
     if ends:
         ends[-1] = max(ends[-1], makespan_bound_s)
@@ -51,7 +51,7 @@ def makespan_bound_s(scenario: Scenario, plans: list[Plan]) -> float:
     """Return the largest bound on the makespan that the plans state, else compute one."""
     from ringsched.api import lower_bounds
 
-    stated = [plan.lower_bound_s for plan in plans if plan.objective == "makespan"]
+    stated = [plan.lower_bound_s for plan in plans if objective_named(plan.objective).is_last_finish]
     if stated:
         return max(stated)
     bounds = lower_bounds(scenario)

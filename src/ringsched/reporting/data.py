@@ -38,7 +38,7 @@ def report_data(scenario: Scenario, plans: Mapping[str, Plan]) -> dict[str, Any]
     for label, plan in plans.items():
         check_belongs(scenario, label, plan)
     problem, rows = problem_of(scenario), Rows(scenario.cluster)
-    times = times_of(scenario, plans.values())
+    times = times_of(problem, plans.values())
     bound_s = makespan_bound_s(scenario, list(plans.values()))
     gpus = [job.gpus for job in scenario.jobs]
     shown = [_plan_data(problem, rows, times, label, plan) for label, plan in plans.items()]
@@ -60,8 +60,8 @@ def report_data(scenario: Scenario, plans: Mapping[str, Plan]) -> dict[str, Any]
             "submit": [times.shown(job.submit_s) for job in scenario.jobs],
         },
         "bound": {
-            "makespan": times.shown(bound_s),
-            "ends": curve_data(soonest_ends(problem, bound_s), times),
+            "makespan": times.shown(problem.origin_s + bound_s),
+            "ends": curve_data([problem.origin_s + end for end in soonest_ends(problem, bound_s)], times),
         },
         "planColours": [list(pair) for pair in PLAN_COLOURS],
         "levels": {"jobs": job_levels(most_jobs(shown)), "load": load_levels()},

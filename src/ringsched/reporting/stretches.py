@@ -65,8 +65,8 @@ def _stretches(problem: Problem, split: Split, job: int) -> Stretches:
     work, shape = problem.works[job], split.shapes[job]
     alone_s = problem.alone_tau(job, shape)
     intervals = split.intervals(job)
-    instants_s = intervals.instants * problem.clock.unit_s
-    lengths_s = np.diff(instants_s)
+    instants_s = problem.seconds_at(intervals.instants)
+    lengths_s = np.diff(problem.clock.seconds(intervals.instants))
     # In slotted time the last slot may be lost more than whole; a factor needs something left.
     factors = lengths_s / np.maximum(lengths_s - intervals.lost_s, 1e-3 * lengths_s)
     kept = np.flatnonzero(np.abs(np.diff(factors, prepend=0.0)) > SAME * factors)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ringsched.analysis.metrics import Metrics
-from ringsched.model import OBJECTIVES, Plan
+from ringsched.model import Plan
+from ringsched.model.objective import objective_named
 from ringsched.verify import Verdict
 from ringsched.words.choices import choices
 from ringsched.words.figures import seconds
@@ -34,7 +35,8 @@ def summary_data(plan: Plan, verdict: Verdict, metrics: Metrics | None) -> dict[
 
 
 def _figures(plan: Plan, metrics: Metrics | None) -> list[dict[str, Any]]:
-    of_objective = "" if plan.objective == OBJECTIVES[0] else f" on {plan.objective.replace('-', ' ')}"
+    objective = objective_named(plan.objective)
+    of_objective = "" if objective.is_default else f" on {objective.words}"
     figures = [
         _figure("makespan", seconds(plan.makespan_s), plan.makespan_s, LOW),
         _figure("mean completion", seconds(plan.mean_completion_s), plan.mean_completion_s, LOW),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from ringsched.engine.problem import Problem
 from ringsched.errors import InputError
-from ringsched.model import Plan, Scenario
-from ringsched.model.objective import MAKESPAN
+from ringsched.model import Plan
+from ringsched.model.objective import objective_named
 
 DIGITS = 6  # of the whole width; no screen shows more
 
@@ -15,22 +16,22 @@ DIGITS = 6  # of the whole width; no screen shows more
 class Times:
     """The stretch of time that all pictures of a report show.
 
-    It begins at 0, or at the first submit where that is far away, as with times in Unix seconds.
+    It begins at the origin, the first release, so that a queue in Unix seconds has the pictures of the same
+    queue at 0. Only a plan that starts a job too early begins before.
 
     Examples
     --------
-    >>> times = Times([0.0, 5220.0])
+    >>> times = Times(0.0, [0.0, 5220.0])
     >>> times.shown(1043.3333333333333), times.shown(60.0)
     (1043.33, 60)
-    >>> Times([1.7e9, 1.7e9 + 60]).shown(1.7e9 + 30)
+    >>> Times(1.7e9, [1.7e9, 1.7e9 + 60]).shown(1.7e9 + 30)
     30
     """
 
-    def __init__(self, instants_s: Iterable[float]) -> None:
-        known = list(instants_s)
-        first, last = min(known, default=0.0), max(known, default=0.0)
-        self.origin_s = first if first > (last - first) else min(first, 0.0)
-        self.span_s = last - self.origin_s
+    def __init__(self, origin_s: float, instants_s: Iterable[float]) -> None:
+        known = [origin_s, *instants_s]
+        self.origin_s = min(known)
+        self.span_s = max(known) - self.origin_s
         if not math.isfinite(self.span_s):
             raise InputError("states instants too far apart to be drawn", place="plan")
         self._digits = DIGITS - math.ceil(math.log10(self.span_s)) if self.span_s > 0 else 0
@@ -45,11 +46,13 @@ class Times:
         return int(rounded) if rounded == int(rounded) else rounded
 
 
-def times_of(scenario: Scenario, plans: Iterable[Plan]) -> Times:
-    """Return the stretch from the first submit or start to the last finish of all plans."""
-    instants = [job.submit_s for job in scenario.jobs]
+def times_of(problem: Problem, plans: Iterable[Plan]) -> Times:
+    """Return the stretch from the origin or the first start to the last finish of all plans."""
+    origin_s = problem.origin_s
+    instants = [max(origin_s, job.submit_s) for job in problem.scenario.jobs]
     for plan in plans:
         instants += [instant for job in plan.jobs for instant in (job.start_s, job.finish_s)]
-        if plan.objective == MAKESPAN:  # else the bound is a duration
-            instants.append(plan.lower_bound_s)  # which may lie after an end that an invalid plan states
-    return Times(instants)
+        if objective_named(plan.objective).is_last_finish:  # no mean is an instant
+            # It may lie after an end that an invalid plan states.
+            instants.append(origin_s + plan.lower_bound_s)
+    return Times(origin_s, instants)

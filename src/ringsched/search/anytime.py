@@ -20,9 +20,8 @@ from ringsched.engine.problem import Problem
 from ringsched.engine.run import Run
 from ringsched.engine.state import State, new_state, run_of
 from ringsched.jit import runnable
-from ringsched.model.objective import MAKESPAN
+from ringsched.model.objective import Objective
 from ringsched.placement.scratch import Scratch, new_scratch
-from ringsched.search import decode as costs
 from ringsched.search.decode import PRUNED, decode
 from ringsched.search.descent import BEST, Chain, descend, enter, new_chain
 from ringsched.search.starts import starting_habits, starting_orders
@@ -80,7 +79,7 @@ class AnytimeSearch:
     """
 
     problem: Problem
-    objective: str
+    objective: Objective
     target_s: float
     seed: int
     num_threads: int
@@ -249,7 +248,7 @@ class AnytimeSearch:
             for order, habit in starts
         ]
         ranked = sorted(range(len(starts)), key=lambda at: (values[at], at))
-        slopes = (costs.MAKESPAN, costs.TARDINESS) if self.objective == MAKESPAN else (costs.COMPLETION,)
+        slopes = self.objective.slopes
         workers = []
         for number in range(NUM_CHAINS):
             order, habit = starts[ranked[number % len(starts)]]
@@ -264,12 +263,11 @@ class AnytimeSearch:
 
     @property
     def _cost(self) -> int:
-        return costs.MAKESPAN if self.objective == MAKESPAN else costs.COMPLETION
+        return self.objective.cost
 
     def _seconds(self, value: float) -> float:
-        if self.objective == MAKESPAN:
+        if self.objective.is_last_finish:
             return self.problem.clock.seconds(value)
         weight = self._task.weight
-        since_s = self.problem.clock.seconds(self.problem.origin)
-        submits = np.array([job.submit_s - since_s for job in self.problem.scenario.jobs])
+        submits = np.array([job.submit_s - self.problem.origin_s for job in self.problem.scenario.jobs])
         return float((self.problem.clock.seconds(value) - weight @ submits) / weight.sum())

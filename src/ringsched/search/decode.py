@@ -8,6 +8,7 @@ from ringsched.engine.arrays import Arrays, Integers
 from ringsched.engine.kernels import advance, next_completion, settle, start
 from ringsched.engine.state import NUM_IDLE, State, reset
 from ringsched.jit import kernel, part
+from ringsched.model.objective import LAST_FINISH, TARDINESS
 from ringsched.placement.fixed import fixed
 from ringsched.placement.quiet_links import one_server, quiet_links
 from ringsched.placement.scratch import Scratch
@@ -18,11 +19,6 @@ FLEXIBLE = 0  # spreads, over the quietest links
 PATIENT = 1  # waits for a server, if one is large enough
 QUIET = 2  # spreads only over links that nobody uses
 NUM_HABITS = 3
-
-# What a schedule costs.
-MAKESPAN = 0  # the last finish
-TARDINESS = 1  # GPU-time of all jobs beyond a target: a slope that leads to a small makespan
-COMPLETION = 2  # sum of weight * finish, counted from the first release
 
 PRUNED = math.inf
 _NO_RANK = -1
@@ -102,7 +98,7 @@ def _pass(
             largest_idle = _largest_idle(state)
         else:
             before = rank
-            if cost == MAKESPAN:  # it starts later than now
+            if cost == LAST_FINISH:  # it starts later than now
                 least = max(least, now + task.best_case[job])
         if least > limit:
             break
@@ -122,18 +118,18 @@ def total_cost(arrays: Arrays, state: State, task: Task, cost: int) -> float:
 @part
 def _with(arrays: Arrays, task: Task, cost: int, total: float, job: int, finish: float) -> float:
     """Return the total with one job more."""
-    if cost == MAKESPAN:
+    if cost == LAST_FINISH:
         return max(total, finish)
     if cost == TARDINESS:
         return total + float(arrays.gpus[job]) * max(0.0, finish - task.target)
-    return total + float(task.weight[job]) * (finish - arrays.origin)
+    return total + float(task.weight[job]) * finish
 
 
 @part
 def _later(arrays: Arrays, task: Task, cost: int, least: float, job: int, now: float) -> float:
     """Return the least cost, now that the job is known to start at this instant."""
     finish = now + float(task.best_case[job])
-    if cost == MAKESPAN:
+    if cost == LAST_FINISH:
         return max(least, finish)
     before = _with(arrays, task, cost, 0.0, job, task.release[job] + task.best_case[job])
     return least + (_with(arrays, task, cost, 0.0, job, finish) - before)

@@ -9,9 +9,10 @@ import numpy as np
 from ringsched.engine.arrays import Arrays, Floats, Integers
 from ringsched.engine.state import State
 from ringsched.jit import kernel, part
+from ringsched.model.objective import COMPLETION
 from ringsched.placement.scratch import Scratch
 from ringsched.search.chance import below, new_chance
-from ringsched.search.decode import COMPLETION, PRUNED, decode, total_cost
+from ringsched.search.decode import PRUNED, decode, total_cost
 from ringsched.search.moves import move
 from ringsched.search.task import Task
 

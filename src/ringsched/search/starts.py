@@ -8,7 +8,7 @@ import numpy as np
 
 from ringsched.engine.arrays import Integers
 from ringsched.engine.problem import Problem
-from ringsched.model.objective import MAKESPAN
+from ringsched.model.objective import Objective
 from ringsched.search.decode import FLEXIBLE, PATIENT
 
 # Long jobs first, wide ones the sooner the larger the exponent of their GPUs.
@@ -17,9 +17,9 @@ _WIDTHS = (0.0, 0.1, 0.2, 0.35, 0.5, 1.0)
 _AREAS = ((1.0, 1.0), (1.0, 0.5), (1.0, 0.0), (0.5, 1.0), (1.0, 2.0))
 
 
-def starting_orders(problem: Problem, objective: str, weight: list[float]) -> list[Integers]:
+def starting_orders(problem: Problem, objective: Objective, weight: list[float]) -> list[Integers]:
     """Return orders of the jobs to be placed."""
-    if objective == MAKESPAN:
+    if objective.is_last_finish:
         keys = [[-best * g**width for best, g in _sizes(problem)] for width in _WIDTHS]
     else:
         keys = [

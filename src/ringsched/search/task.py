@@ -8,7 +8,7 @@ import numpy as np
 
 from ringsched.engine.arrays import Arrays, Floats, Integers
 from ringsched.engine.problem import Problem
-from ringsched.model.objective import WEIGHTED_COMPLETION, relative_weights
+from ringsched.model.objective import Objective
 
 
 class Task(NamedTuple):
@@ -28,10 +28,8 @@ class Task(NamedTuple):
     patience: int  # steps without progress before a chain is kicked
 
 
-def task_of(problem: Problem, arrays: Arrays, objective: str, target_s: float) -> Task:
+def task_of(problem: Problem, arrays: Arrays, objective: Objective, target_s: float) -> Task:
     """Return the task of a problem; `target_s` is a lower bound on the makespan."""
-    jobs = problem.scenario.jobs
-    weight = relative_weights(jobs) if objective == WEIGHTED_COMPLETION else [1.0] * len(jobs)
     planned = np.zeros(arrays.gpu_first[-1], dtype=np.int64)
     for job, held in problem.running.items():
         planned[arrays.gpu_first[job] : arrays.gpu_first[job + 1]] = sorted(held)
@@ -45,7 +43,7 @@ def task_of(problem: Problem, arrays: Arrays, objective: str, target_s: float) -
         release=np.array(problem.release, dtype=np.float64),
         arrivals=np.array(queued, dtype=np.int64),
         best_case=np.array(problem.best_case, dtype=np.float64),
-        weight=np.array(weight, dtype=np.float64),
+        weight=np.array(objective.weights(problem.scenario.jobs), dtype=np.float64),
         running=np.array(list(problem.running), dtype=np.int64),
         planned=planned,
         largest_server=int(arrays.capacity[: arrays.num_servers].max()),

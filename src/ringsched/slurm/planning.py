@@ -35,7 +35,7 @@ class Planner:
     """
 
     policy: str = ROLLING
-    objective: str = MAKESPAN
+    objective: str = MAKESPAN.name
     time_limit_s: float | None = None
     iterations: int | None = None
     should_stop: Callable[[], bool] | None = None

@@ -108,11 +108,11 @@ def _released(facts: Facts, release: float) -> Iterator[int]:
 
 
 def instant(facts: Facts, terms: Terms, term: str) -> float:
-    """Return the instant that a term states."""
+    """Return the instant, from the origin on, or the duration that a term states."""
     value = terms.get(term)
     if value is None or isinstance(value, str):
         raise BadTerms(f"lacks the term {term}")
-    return facts.clock.instant(value)
+    return facts.clock.length(value)
 
 
 def whole(terms: Terms, term: str, most: int) -> int:

@@ -11,7 +11,7 @@ from ringsched.verify.clock import Clock
 from ringsched.verify.fastest import Facts
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.means import earliest_ends, priced_s, squashed_ends
-from ringsched.verify.objective import objective_s
+from ringsched.verify.objective import is_makespan, is_weighted, objective_s
 from ringsched.verify.verdict import Violation, shown
 
 
@@ -27,7 +27,7 @@ def check_bounds(
         return [], [_unknown(bound, []) for bound in plan.bounds]
     facts = Facts(scenario, network, clock)
     known_s = _known_s(facts, plan.objective)
-    # Submits may be Unix seconds: a mean of completions is then a small difference of large numbers.
+    # Submits may be Unix seconds, and what is counted from the first of them is rounded as they are.
     latest_submit_s = max(job.submit_s for job in scenario.jobs)
     values, wrong = list(known_s.values()), []
     for bound in plan.bounds:
@@ -40,25 +40,21 @@ def check_bounds(
             wrong.append(_unknown(bound, [*known_s, *_further(plan.objective)]))
             continue
         values.append(expected)
-        if plan.objective == "makespan":
-            agreed = clock.agree_on_time(bound.value_s, expected)
-        else:
-            agreed = clock.agree(bound.value_s, expected, latest_submit_s)
-        if not agreed:
+        if not clock.agree(bound.value_s, expected, latest_submit_s):
             stated = f"{shown(bound.value_s)} in the plan, but {shown(expected)} recomputed"
             wrong.append(_violation(f"bound {bound.name!r} is {stated}"))
     return values, wrong
 
 
 def _known_s(facts: Facts, objective: str) -> dict[str, float]:
-    if objective == "makespan":
+    if is_makespan(objective):
         core = core_bounds(facts.scenario, facts.network, facts.clock)
-        return {name: facts.clock.seconds(bound) for name, bound in core.items()}
+        return {name: facts.clock.length_s(bound) for name, bound in core.items()}
     return {"best-cases": _mean_s(facts, earliest_ends(facts), objective)}
 
 
 def _further(objective: str) -> list[str]:
-    return [*MAKESPAN] if objective == "makespan" else ["squashed-area", "priced-gpus"]
+    return [*MAKESPAN] if is_makespan(objective) else ["squashed-area", "priced-gpus"]
 
 
 def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, float]) -> float | None:
@@ -67,18 +63,18 @@ def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, f
         return known_s[bound.name]
     if bound.name not in _further(objective):
         return None
-    if objective == "makespan":
-        return facts.clock.seconds(MAKESPAN[bound.name](facts, bound.terms))
-    weighted = objective == "weighted-completion"
+    if is_makespan(objective):
+        return facts.clock.length_s(MAKESPAN[bound.name](facts, bound.terms))
+    weighted = is_weighted(objective)
     if bound.name == "priced-gpus":
         return priced_s(facts, bound.terms, weighted)
     return _mean_s(facts, squashed_ends(facts, weighted), objective)
 
 
 def _mean_s(facts: Facts, ends: list[float], objective: str) -> float:
-    """Return the mean of completions, the ends counted from the first release."""
+    """Return the mean of completions."""
     clock = facts.clock
-    return objective_s(facts.scenario, [clock.seconds(end) for end in ends], objective, clock.origin_s)
+    return objective_s(facts.scenario, [clock.length_s(end) for end in ends], objective, clock.origin_s)
 
 
 def _unknown(bound: Bound, names: list[str]) -> Violation:

@@ -9,6 +9,7 @@ from ringsched.model import Job, Plan, Scenario
 from ringsched.verify.bound import best_case
 from ringsched.verify.clock import Clock
 from ringsched.verify.iteration_time import Network
+from ringsched.verify.objective import is_makespan
 from ringsched.verify.verdict import Violation, shown
 
 SAME = 1e-8  # relative
@@ -55,7 +56,7 @@ def _expected(scenario: Scenario, plan: Plan, network: Network, clock: Clock) ->
     if "theta" in plan.params and not isinstance(plan.params["theta"], str):
         figures["theta"] = plan.params["theta"]
     # Of another objective the plan does not state the bound on the makespan.
-    return figures | ({"measured_ratio": plan.gap} if plan.objective == "makespan" else {})
+    return figures | ({"measured_ratio": plan.gap} if is_makespan(plan.objective) else {})
 
 
 def _estimate(job: Job, best: float, unit_s: float) -> float:

@@ -1,8 +1,8 @@
 """The two ways time runs: whole slots, or seconds.
 
-Both count in *instants*. Slots are Python integers, so their sums are exact; seconds are floats.
-How close two instants are is judged by the time since the first release, the *origin*: whether that was
-at 0 or in Unix seconds says nothing of it.
+Both count in *instants* from the first release, the *origin*: whether that was at 0 or in Unix seconds
+changes no total and no judgement of how close two instants are. Slots are Python integers, so their sums
+are exact; seconds are floats.
 A job's *pace* is what its iteration time means on the clock: iterations per slot, or seconds per iteration.
 """
 
@@ -19,8 +19,8 @@ from ringsched.model import Time
 
 # So many units in the last place may be rounding of the instants themselves ...
 ROUNDED_ULPS = 8
-# ... and so much of an instant is what completions may differ by for this reason, and still be one.
-LAST_PLACES = 2.0**-51
+# ... and so many are what completions may differ by for this reason, and still be one.
+MERGED_ULPS = 2
 # A job has at most 2^53 iterations, so a faster pace than that per slot changes nothing.
 MOST_PER_SLOT = 2**53
 
@@ -33,10 +33,16 @@ class Clock(Protocol):
         """The first release, in seconds."""
 
     def instant(self, time_s: float) -> float:
-        """Return the instant nearest to `time_s`."""
+        """Return the instant nearest to `time_s`, which plans and scenarios count from 0."""
 
     def seconds(self, instant: float) -> float:
-        """Return the instant in seconds."""
+        """Return the instant in seconds from 0."""
+
+    def length(self, duration_s: float) -> float:
+        """Return the duration nearest to `duration_s`, or the instant so long after the origin."""
+
+    def length_s(self, duration: float) -> float:
+        """Return a duration in seconds, or how long after the origin an instant is."""
 
     def on_grid(self, time_s: float) -> bool:
         """Whether something may happen at `time_s`."""
@@ -68,29 +74,36 @@ class Clock(Protocol):
     def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
         """Whether a stated total is the recomputed one; `scale` is the largest number that went into it."""
 
-    def agree_on_time(self, stated_s: float, expected_s: float) -> bool:
-        """Whether a stated time is the recomputed one, as far as time since the first release can say."""
-
 
 @dataclass(frozen=True, slots=True)
 class Slots:
     """The paper's time: everything happens on whole multiples of `slot_s`."""
 
     slot_s: float
-    origin_s: float = 0.0
+    origin: int = 0
+
+    @property
+    def origin_s(self) -> float:
+        return self.origin * self.slot_s
 
     def instant(self, time_s: float) -> float:
-        return round(self._ratio(time_s))
+        return round(self._ratio(time_s)) - self.origin
 
     def seconds(self, instant: float) -> float:
-        return instant * self.slot_s
+        return (self.origin + instant) * self.slot_s
+
+    def length(self, duration_s: float) -> float:
+        return round(self._ratio(duration_s))
+
+    def length_s(self, duration: float) -> float:
+        return duration * self.slot_s
 
     def on_grid(self, time_s: float) -> bool:
-        slot = self.instant(time_s)
+        slot = round(self._ratio(time_s))
         return abs(self._ratio(time_s) - slot) <= min(1e-9 * max(1, abs(slot)), 1e-3)
 
     def release(self, submit_s: float) -> float:
-        return math.ceil(self._ratio(submit_s) - 1e-9)
+        return math.ceil(self._ratio(submit_s) - 1e-9) - self.origin
 
     def pace(self, tau_s: float) -> float:
         # phi = floor(slot / tau + 1e-9), section "Time".
@@ -118,9 +131,6 @@ class Slots:
     def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
         return math.isclose(stated, expected, rel_tol=1e-9, abs_tol=ROUNDED_ULPS * math.ulp(scale))
 
-    def agree_on_time(self, stated_s: float, expected_s: float) -> bool:
-        return self.agree(stated_s - self.origin_s, expected_s - self.origin_s, expected_s)
-
     def _ratio(self, time_s: float) -> float:
         # A plan may name any finite time; one that overflows here is wrong anyway, but must not raise.
         largest = sys.float_info.max
@@ -134,16 +144,22 @@ class Seconds:
     origin_s: float = 0.0
 
     def instant(self, time_s: float) -> float:
-        return time_s
+        return time_s - self.origin_s
 
     def seconds(self, instant: float) -> float:
-        return instant
+        return self.origin_s + instant
+
+    def length(self, duration_s: float) -> float:
+        return duration_s
+
+    def length_s(self, duration: float) -> float:
+        return duration
 
     def on_grid(self, time_s: float) -> bool:  # noqa: ARG002
         return True
 
     def release(self, submit_s: float) -> float:
-        return submit_s
+        return submit_s - self.origin_s
 
     def pace(self, tau_s: float) -> float:
         return tau_s
@@ -155,24 +171,21 @@ class Seconds:
         return iterations * pace
 
     def merge_slack(self, instant: float) -> float:
-        return max(1e-9 * max(1.0, instant - self.origin_s), LAST_PLACES * instant)
+        return 1e-9 * max(1.0, instant) + MERGED_ULPS * math.ulp(self.seconds(instant))
 
     def spread(self, area: float, num_gpus: int) -> float:
         return area / num_gpus
 
     def is_at(self, stated_s: float, instant: float) -> bool:
-        return self.agree_on_time(stated_s, instant)
+        return self.agree(self.instant(stated_s), instant, self.seconds(instant))
 
     def overlaps(self, begin: float, end: float, shorter: float) -> bool:
         # Rounding grows with time; what it excuses must not grow beyond a sliver of a job.
-        slack = min(1e-8 * max(1.0, abs(begin - self.origin_s)), 1e-3 * shorter)
-        return end - begin > max(slack, ROUNDED_ULPS * math.ulp(begin))
+        slack = min(1e-8 * max(1.0, abs(begin)), 1e-3 * shorter)
+        return end - begin > max(slack, ROUNDED_ULPS * math.ulp(self.seconds(begin)))
 
     def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
         return math.isclose(stated, expected, rel_tol=1e-8, abs_tol=max(1e-9, ROUNDED_ULPS * math.ulp(scale)))
-
-    def agree_on_time(self, stated_s: float, expected_s: float) -> bool:
-        return self.agree(stated_s - self.origin_s, expected_s - self.origin_s, expected_s)
 
 
 def clock_of(time: Time, first_submit_s: float = 0.0) -> Clock:
@@ -185,5 +198,4 @@ def clock_of(time: Time, first_submit_s: float = 0.0) -> Clock:
     """
     if not time.slotted:
         return Seconds(first_submit_s)
-    slots = Slots(time.slot_s)
-    return Slots(time.slot_s, slots.seconds(slots.release(first_submit_s)))
+    return Slots(time.slot_s, int(Slots(time.slot_s).release(first_submit_s)))

@@ -29,16 +29,6 @@ class Facts:
         return [self.clock.release(job.submit_s) for job in self.scenario.jobs]
 
     @cached_property
-    def origin(self) -> float:
-        """Return the first release."""
-        return min(self.releases)
-
-    @cached_property
-    def delays(self) -> list[float]:
-        """Return how long after the first release each job may run; small enough to be multiplied."""
-        return [release - self.origin for release in self.releases]
-
-    @cached_property
     def inside(self) -> list[float]:
         """Return how long each job takes in one server; infinity if it cannot be in one."""
         largest = max(server.capacity for server in self.network.servers)

@@ -13,12 +13,12 @@ MOST_STEPS = 1000
 
 
 def earliest_ends(facts: Facts) -> list[float]:
-    """Return how long after the first release each job would end if it were alone."""
-    return [delay + best for delay, best in zip(facts.delays, facts.best, strict=True)]
+    """Return when each job would end if it were alone."""
+    return [release + best for release, best in zip(facts.releases, facts.best, strict=True)]
 
 
 def squashed_ends(facts: Facts, weighted: bool) -> list[float]:
-    """Return the mean instant of each job's work plus half its shortest duration, from the first release on.
+    """Return the mean instant of each job's work plus half its shortest duration.
 
     The work is done on all GPUs at once, by the weight per GPU-time, and is interrupted when a job with
     more of it comes: from one release to the next, take from the front of the queue.
@@ -28,10 +28,10 @@ def squashed_ends(facts: Facts, weighted: bool) -> list[float]:
     left = lengths.copy()
     moments = [0.0] * len(jobs)
     queue: list[tuple[float, int]] = []
-    instants = sorted(set(facts.delays))
+    instants = sorted(set(facts.releases))
     coming: dict[float, list[int]] = {}
-    for at, delay in enumerate(facts.delays):
-        coming.setdefault(delay, []).append(at)
+    for at, release in enumerate(facts.releases):
+        coming.setdefault(release, []).append(at)
     for now, until in zip(instants, [*instants[1:], float("inf")], strict=True):
         for at in coming[now]:
             insort(queue, (-lengths[at] / (jobs[at].weight if weighted else 1.0), at))
@@ -40,23 +40,22 @@ def squashed_ends(facts: Facts, weighted: bool) -> list[float]:
             at = queue[-1][1]
             # By durations: what is left of a short job is below the rounding of instants days later.
             step = min(left[at], until - begin)
-            moments[at] += step * (begin - facts.delays[at] + step / 2)
+            moments[at] += step * (begin - facts.releases[at] + step / 2)
             left[at] -= step
             begin = until if step == until - begin else begin + step
             if left[at] <= 1e-12 * lengths[at]:
                 queue.pop()
     return [
-        delay + moment / length + best / 2
-        for delay, moment, length, best in zip(facts.delays, moments, lengths, facts.best, strict=True)
+        release + moment / length + best / 2
+        for release, moment, length, best in zip(facts.releases, moments, lengths, facts.best, strict=True)
     ]
 
 
 def priced_s(facts: Facts, terms: Terms, weighted: bool) -> float:
     """Return the weighted mean of completions less what N GPUs cost, at the prices that the terms state."""
     steps = whole(terms, "steps", MOST_STEPS)
-    # All of it is counted from the first release.
-    start = instant(facts, terms, "from_s") - facts.origin
-    end = above_0(terms, "until_s") / facts.scenario.time.unit_s - facts.origin
+    start = instant(facts, terms, "from_s")
+    end = above_0(terms, "until_s") / facts.scenario.time.unit_s
     width = (end - start) / steps
     if width <= 0:
         raise BadTerms("needs a term until_s after from_s")
@@ -75,13 +74,13 @@ def priced_s(facts: Facts, terms: Terms, weighted: bool) -> float:
     whole_weight = sum(weights)
     weights = [weight / whole_weight for weight in weights]
     total: float = -facts.capacity * spent[-1]
-    for job, weight, delay, best in zip(jobs, weights, facts.delays, facts.best, strict=True):
+    for job, weight, release, best in zip(jobs, weights, facts.releases, facts.best, strict=True):
         starts = {
-            delay,
-            *(max(delay, edge) for edge in edges),
-            *(max(delay, edge - best) for edge in edges),
+            release,
+            *(max(release, edge) for edge in edges),
+            *(max(release, edge - best) for edge in edges),
         }
         total += min(weight * (at + best) + job.gpus * (rent(at + best) - rent(at)) for at in starts)
-    since_s = facts.clock.seconds(facts.origin)
-    submits_s = sum(weight * (job.submit_s - since_s) for weight, job in zip(weights, jobs, strict=True))
-    return facts.clock.seconds(total) - submits_s
+    origin_s = facts.clock.origin_s
+    submits_s = sum(weight * (job.submit_s - origin_s) for weight, job in zip(weights, jobs, strict=True))
+    return facts.clock.length_s(total) - submits_s

@@ -6,16 +6,31 @@ from collections.abc import Sequence
 
 from ringsched.model import Scenario
 
+# Where a plan states the value of an objective.
+FIELDS = {
+    "makespan": "makespan_s",
+    "mean-completion": "mean_completion_s",
+    "weighted-completion": "weighted_completion_s",
+}
 
-def objective_s(
-    scenario: Scenario, finishes_s: Sequence[float], objective: str, since_s: float = 0.0
-) -> float:
-    """Return the value of an objective for finishes in the scenario's order, counted from `since_s`."""
-    if objective == "makespan" or not finishes_s:
-        return since_s + max(finishes_s, default=0.0)
-    weights = weights_of(scenario, objective == "weighted-completion")
+
+def is_makespan(objective: str) -> bool:
+    """Whether only the last finish counts."""
+    return objective == "makespan"
+
+
+def is_weighted(objective: str) -> bool:
+    """Whether jobs count by their weights."""
+    return objective == "weighted-completion"
+
+
+def objective_s(scenario: Scenario, finishes_s: Sequence[float], objective: str, origin_s: float) -> float:
+    """Return the value of an objective for finishes in the scenario's order, counted from the origin."""
+    if is_makespan(objective) or not finishes_s:
+        return max(finishes_s, default=0.0)
+    weights = weights_of(scenario, is_weighted(objective))
     total = sum(
-        weight * (finish_s - (job.submit_s - since_s))
+        weight * (finish_s - (job.submit_s - origin_s))
         for weight, finish_s, job in zip(weights, finishes_s, scenario.jobs, strict=True)
     )
     return total / sum(weights)

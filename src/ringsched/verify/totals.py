@@ -9,16 +9,10 @@ from ringsched.model import Plan, Scenario
 from ringsched.verify.bounds_stated import check_bounds
 from ringsched.verify.clock import ROUNDED_ULPS, Clock
 from ringsched.verify.iteration_time import Network
-from ringsched.verify.objective import objective_s
+from ringsched.verify.objective import FIELDS, objective_s
 from ringsched.verify.verdict import Violation, shown
 
 MOST_SCALE = 1e15  # of a ratio; beyond, rounding would excuse anything
-# Where a plan states the value of an objective.
-FIELDS = {
-    "makespan": "makespan_s",
-    "mean-completion": "mean_completion_s",
-    "weighted-completion": "weighted_completion_s",
-}
 
 
 def check_totals(
@@ -31,21 +25,20 @@ def check_totals(
     expected: dict[str, float] = {}
     scale = bound_s
     if finishes is not None:
-        finishes_s = _in_order(scenario, plan, [clock.seconds(finish) for finish in finishes])
-        expected = {field: objective_s(scenario, finishes_s, name) for name, field in FIELDS.items()}
-        makespan_s = expected["makespan_s"]
-        scale = max(bound_s, makespan_s) if math.isfinite(makespan_s) else bound_s
+        finishes_s = _in_order(scenario, plan, [clock.length_s(finish) for finish in finishes])
+        expected = {
+            field: objective_s(scenario, finishes_s, name, clock.origin_s) for name, field in FIELDS.items()
+        }
+        last_s = max(map(clock.seconds, finishes), default=0.0)
+        scale = max(bound_s, last_s) if math.isfinite(last_s) else bound_s
         expected["gap"] = _gap(expected[FIELDS[plan.objective]], bound_s, scale)
-    times = {"makespan_s", *(["lower_bound_s"] if plan.objective == "makespan" else [])}
     for field, value in (expected | {"lower_bound_s": bound_s}).items():
         stated = getattr(plan, field)
         if stated is None:
             continue
         # What a value is rounded by counts, in a ratio, in units of the bound.
         largest = scale if field != "gap" or bound_s <= 0 else min(scale / bound_s, MOST_SCALE)
-        if not (
-            clock.agree_on_time(stated, value) if field in times else clock.agree(stated, value, largest)
-        ):
+        if not clock.agree(stated, value, largest):
             message = f"{field} is {shown(stated)} in the plan, but {shown(value)} recomputed"
             yield Violation(constraint=field.removesuffix("_s").replace("_", "-"), message=message)
 

@@ -66,6 +66,7 @@ def _ledger(problem: Problem, run: Run, plan: Plan) -> Ledger:
     return Ledger(
         scenario=problem.scenario,
         plan=plan,
+        origin_s=problem.origin_s,
         jobs=tuple(jobs),
         links=tuple(
             _link_account(problem, split, node, link, float(lost_on_link[node]))
@@ -84,20 +85,20 @@ def _job_account(
     labels: Sequence[str],
     waited_for: Sequence[int],
 ) -> JobAccount:
-    jobs, seconds = problem.scenario.jobs, problem.clock.seconds
-    start_s = seconds(run.starts[at])
+    jobs = problem.scenario.jobs
+    waiting_s = problem.clock.seconds(run.starts[at]) - (jobs[at].submit_s - problem.origin_s)
     return JobAccount(
         name=jobs[at].name,
         gpus=jobs[at].gpus,
         num_servers=shape.num_servers,
         links=tuple(labels[link] for link in shape.links),
         submit_s=jobs[at].submit_s,
-        start_s=start_s,
-        finish_s=seconds(run.finishes[at]),
+        start_s=problem.seconds_at(run.starts[at]),
+        finish_s=problem.seconds_at(run.finishes[at]),
         # A slot may begin a rounding error before the submit.
-        waiting_s=max(0.0, start_s - jobs[at].submit_s),
+        waiting_s=max(0.0, waiting_s),
         waited_for=tuple(jobs[other].name for other in waited_for),
-        duration_s=seconds(run.finishes[at] - run.starts[at]),
+        duration_s=problem.clock.seconds(run.finishes[at] - run.starts[at]),
         best_case_s=parts.best_case_s,
         spreading_s=parts.spreading_s,
         contention_s=parts.contention_s,
@@ -142,7 +143,7 @@ def _link_account(
         contention_s=lost_s,
         contended_s=problem.clock.seconds(_contended(line, split.factors)),
         jobs=len(line.jobs),
-        times_s=tuple(problem.clock.seconds(instant) for instant in line.instants.tolist()),
+        times_s=tuple(problem.seconds_at(instant) for instant in line.instants.tolist()),
         num_jobs=tuple(line.num_jobs.tolist()),
     )
 

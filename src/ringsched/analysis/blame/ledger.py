@@ -33,6 +33,8 @@ class Ledger:
     ----------
     scenario, plan
         What it is about.
+    origin_s
+        The first release, where the plan's time begins.
     jobs
         In the scenario's order.
     links
@@ -52,6 +54,7 @@ class Ledger:
 
     scenario: Scenario
     plan: Plan
+    origin_s: float
     jobs: tuple[JobAccount, ...]
     links: tuple[LinkAccount, ...]
     entries: Entries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ringsched.analysis.planned_run import check_totals, planned_run
 from ringsched.analysis.whatif.choices import alone, choices
@@ -71,6 +72,9 @@ def whatif_job(
     before = problem_of(scenario)
     run = planned_run(before, present)
     check_totals(before, run, present)
+    if problem.origin != before.origin:  # the new job comes first: its time is that of the whole
+        moved = replace(before, origin=problem.origin, release=problem.release[:-1])
+        run = planned_run(moved, present)
     options = list(_options(problem, run))
     try:
         anew = planning.plan(problem.scenario)
@@ -101,7 +105,8 @@ def _with(scenario: Scenario, job: Job) -> Problem:
 def _options(problem: Problem, run: Run) -> Iterator[Option]:
     """Yield what comes of every choice that may be the soonest, the best, or the first to hurt nobody."""
     job = problem.num_jobs - 1
-    release, submit = problem.release[job], problem.clock.units(problem.scenario.jobs[job].submit_s)
+    release = problem.release[job]
+    submit = problem.clock.units(problem.scenario.jobs[job].submit_s - problem.origin_s)
     first_harmless = soonest = least_cost = math.inf
     for time, gpus in choices(problem, run):
         earliest = time + alone(problem, job, gpus)

@@ -87,18 +87,17 @@ class Answer:
 
 def option_of(problem: Problem, before: Run, after: Run) -> Option:
     """Return what became of the last job of a problem and of all others."""
-    clock, jobs = problem.clock, problem.scenario.jobs
-    since_s = clock.seconds(problem.origin)
-    start_s, finish_s = clock.seconds(after.starts[-1]), clock.seconds(after.finishes[-1])
+    jobs, seconds_at = problem.scenario.jobs, problem.seconds_at
+    start_s, finish_s = seconds_at(after.starts[-1]), seconds_at(after.finishes[-1])
     changes = [
-        FinishChange(job=job.name, before_s=clock.seconds(old), after_s=clock.seconds(new))
+        FinishChange(job=job.name, before_s=seconds_at(old), after_s=seconds_at(new))
         for job, old, new in zip(jobs, before.finishes, after.finishes, strict=False)
-        if not same_time(clock.seconds(old), clock.seconds(new), since_s=since_s)
+        if not same_time(seconds_at(old), seconds_at(new), since_s=problem.origin_s)
     ]
     return Option(
         start_s=start_s,
         finish_s=finish_s,
-        waiting_s=clock.seconds(after.starts[-1] - problem.release[-1]),
+        waiting_s=problem.clock.seconds(after.starts[-1] - problem.release[-1]),
         completion_s=finish_s - jobs[-1].submit_s,
         gpus=problem.placement(after.gpus[-1]),
         changes=tuple(sorted(changes, key=lambda change: -change.change_s)),

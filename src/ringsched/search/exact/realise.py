@@ -13,10 +13,10 @@ from ringsched.search.exact.instance import Counts
 
 def realise(problem: Problem, starts: Sequence[float], counts: Sequence[Counts]) -> Run:
     """Start every job at its instant, or when its GPUs are free, on so many GPUs of each server."""
-    cluster, origin = LiveCluster(problem), problem.origin
+    cluster = LiveCluster(problem)
     waiting = sorted(problem.queued, key=lambda job: (starts[job], job))
     while True:
-        while waiting and starts[waiting[0]] <= problem.clock.same_instant_until(cluster.now, origin):
+        while waiting and starts[waiting[0]] <= problem.clock.same_instant_until(cluster.now):
             gpus = _idle_gpus(problem, cluster, counts[waiting[0]])
             if gpus is None or problem.release[waiting[0]] > cluster.now:
                 break

@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the testbed measures time, and wants nothing beside it
-.PHONY: help demo test testbed kernels check format lint types layers nightly bench pictures clean
+.PHONY: help demo test testbed kernels check format lint types layers nightly bench ratio pictures clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -54,6 +54,10 @@ nightly: $(VENV)/.dev ## the long runs too, with fresh random examples, and the 
 
 bench: $(VENV)/.dev ## measure, keep the results, write docs/benchmarks.md
 	$(BIN)/python -m benchmarks.run
+
+ratio: $(VENV)/.dev ## compare the speed with another checkout, run alternately: make ratio BASE=directory
+	@test -n "$(BASE)" || { echo "give the checkout to compare with: make ratio BASE=directory" >&2; exit 2; }
+	$(BIN)/python -m benchmarks.interleaved --base "$(BASE)"
 
 pictures: $(VENV)/.dev ## draw the pictures of README and docs anew; screenshots need chromium
 	$(BIN)/python docs/pictures/make.py

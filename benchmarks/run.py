@@ -6,15 +6,13 @@ Usage: python -m benchmarks.run [NAME...]
 from __future__ import annotations
 
 import json
-import os
-import platform
 import sys
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from benchmarks import contention, insight, lab, measure, online, planner, report
+from benchmarks.machine import machine
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -84,17 +82,6 @@ def main(names: list[str]) -> None:
     PAGE.write_text(page(results), encoding="utf-8")
     if "scaling" in figures:
         draw(figures["scaling"])
-
-
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    packages = ("ringsched", "numba", "numpy")
-    return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-    } | {name: version(name) for name in packages}
 
 
 def page(results: list[dict[str, Any]]) -> str:
@@ -167,15 +154,6 @@ def _figure(value: float) -> str:
 
 def _words(facts: dict[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in facts.items())
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or "unknown"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,50 @@
+"""What the timed tasks use beyond the public API, so that they run on two versions of the source.
+
+A name that a version moved or renamed gets a second entry here; the first that exists is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ringsched import Scenario
+
+
+def trial(scenario: Scenario, *, rule: str = "KAPPA", kappa: int) -> Callable[[], float | None]:
+    """Return a function that runs one trial of a queue, smallest job first, and returns its makespan."""
+    problem = _first("ringsched.engine.problem:problem_of")(scenario)
+    priorities = _first("ringsched.policies.orders:priorities")
+    runner = _first("ringsched.placement.runner:Runner")(problem, priorities(problem, "smallest-first"))
+    number = _first(f"ringsched.placement.trial:{rule}")
+    return lambda: runner.run(number, theta=problem.horizon, kappa=kappa)
+
+
+def plan_request(scenario: Scenario, policy: str) -> Callable[[], dict[str, Any]]:
+    """Return a function that answers one plan request of the lab, charts included, without the network."""
+    reply_to = _first("ringsched.web.work:reply_to")
+    limits = _first("ringsched.web.limits:Limits")()
+    body = json.dumps({"scenario": scenario.expanded(), "policy": policy, "pictures": True}).encode()
+
+    def answer() -> dict[str, Any]:
+        reply = reply_to("plan", body, limits)
+        if reply.status != 200:
+            raise RuntimeError(reply.content.decode())
+        return reply  # type: ignore[no-any-return]
+
+    return answer
+
+
+def _first(*places: str) -> Any:
+    """Return the first of several "module:name" that exists."""
+    for place in places:
+        module, name = place.split(":")
+        try:
+            return getattr(import_module(module), name)
+        except (ImportError, AttributeError):
+            continue
+    raise LookupError(
+        f"not found in this version: {' or '.join(places)}; add its name to benchmarks/adapters.py"
+    )

@@ -8,7 +8,7 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched.engine.clock import ContinuousClock, SlottedClock
+from ringsched.engine.clock import Clock
 from ringsched.model import Time
 from ringsched.verify.clock import Seconds, Slots
 
@@ -27,7 +27,7 @@ MOST = 2**53
     ],
 )
 def test_iterations_per_slot(slot_s: float, tau: float, phi: int) -> None:
-    assert SlottedClock(slot_s).rate(tau) == phi
+    assert Clock(True, slot_s).rate(tau) == phi
     assert Slots(slot_s).pace(tau) == phi
 
 
@@ -44,7 +44,7 @@ def test_iterations_per_slot(slot_s: float, tau: float, phi: int) -> None:
 def test_release_is_the_first_slot_at_or_after_the_submit_time(
     slot_s: float, submit_s: float, slot: int
 ) -> None:
-    assert SlottedClock(slot_s).release(submit_s) == slot
+    assert Clock(True, slot_s).release(submit_s) == slot
     assert Slots(slot_s).release(submit_s) == slot
 
 
@@ -52,13 +52,13 @@ def test_release_is_the_first_slot_at_or_after_the_submit_time(
     ("iterations", "phi", "slots"), [(30, 3, 10), (31, 3, 11), (32, 3, 11), (1, 3, 1), (0, 3, 0)]
 )
 def test_slots_a_job_takes(iterations: int, phi: int, slots: int) -> None:
-    assert SlottedClock(1.0).duration(iterations, phi) == slots
+    assert Clock(True, 1.0).duration(iterations, phi) == slots
     assert Slots(1.0).duration(iterations, phi) == slots
 
 
 @pytest.mark.parametrize(("slot_s", "start_s", "slot"), [(0.1, 0.7, 7), (0.1, 6 * 0.1, 6), (2.0, 6.0, 3)])
 def test_a_start_is_read_as_the_nearest_slot(slot_s: float, start_s: float, slot: int) -> None:
-    assert SlottedClock(slot_s).instant(start_s) == slot
+    assert Clock(True, slot_s).instant(start_s) == slot
     assert Slots(slot_s).instant(start_s) == slot
 
 
@@ -73,12 +73,12 @@ def test_a_start_is_read_as_the_nearest_slot(slot_s: float, start_s: float, slot
 )
 def test_the_horizon_is_a_whole_number_of_slots(horizon_s: float, slot_s: float, horizon: int) -> None:
     time = Time(slot_s=slot_s, horizon_s=horizon_s)
-    assert SlottedClock(slot_s).horizon(time, math.inf) == horizon
+    assert Clock(True, slot_s).horizon(time, math.inf) == horizon
 
 
 @pytest.mark.parametrize(("longest", "horizon"), [(7, 8), (6.5, 8), (0, 1)])
 def test_without_a_horizon_every_plan_ends_below_it(longest: float, horizon: int) -> None:
-    assert ContinuousClock().horizon(Time(model="continuous"), longest) == horizon
+    assert Clock(False, 1.0).horizon(Time(model="continuous"), longest) == horizon
 
 
 @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ def test_without_a_horizon_every_plan_ends_below_it(longest: float, horizon: int
     ],
 )
 def test_completions_a_rounding_error_apart_are_one_instant(time: float, apart: float, same: bool) -> None:
-    assert (time + apart <= ContinuousClock().same_instant_until(time)) == same
+    assert (time + apart <= Clock(False, 1.0).same_instant_until(time)) == same
     assert (apart <= Seconds().merge_slack(time)) == same
 
 
 @pytest.mark.parametrize("time", [0, 1, 10**9])
 def test_slots_are_exact(time: int) -> None:
-    assert SlottedClock(1.0).same_instant_until(time) == time
+    assert Clock(True, 1.0).same_instant_until(time) == time
     assert Slots(1.0).merge_slack(time) == 0
 
 

@@ -38,9 +38,9 @@ class GeneralPower(PythonModel):
         self.num_calls += 1
         on_link = Counter(link for ring in rings.values() for link in ring.links)
         paces = {}
-        for job, ring in rings.items():
+        for number, ring in rings.items():
             gbps, link = min((uplink_gbps[link] / on_link[link] ** 1.2, link) for link in ring.links)
-            paces[job] = Pace(ring.tau(gbps), link if on_link[link] > 1 else NO_LINK)
+            paces[number] = Pace(ring.tau(gbps), link if on_link[link] > 1 else NO_LINK)
         return paces
 
 
@@ -112,7 +112,7 @@ def test_a_general_model_is_asked_and_kernels_run_as_python() -> None:
 
 def test_the_verifier_knows_only_the_models_of_ringsched() -> None:
     setting = under(Power())
-    with pytest.raises(InputError, match="contention.model: .*'power'"):
+    with pytest.raises(InputError, match=r"contention\.model: .*'power'"):
         ringsched.verify(setting, ringsched.plan(setting, "longest-first"))
 
 
@@ -130,7 +130,7 @@ class Wrong(GeneralPower):
         self._answer = answer
 
     def iteration_times(self, rings: Mapping[int, Ring], uplink_gbps: Sequence[float]) -> dict[int, Pace]:
-        return {job: Pace(self._answer, NO_LINK) for job in rings} if self._answer else {}  # type: ignore[arg-type]
+        return {number: Pace(self._answer, NO_LINK) for number in rings} if self._answer else {}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def certificate_of(
     """
     best, worst = problem.best_case, problem.worst_case
     phi = max(slow / fast for slow, fast in zip(worst, best, strict=True))
-    u = max(1.0, max(estimate / fast for estimate, fast in zip(estimates, best, strict=True)))
+    u = problem.overestimate(estimates)
     low = min(1.0, min(estimate / slow for estimate, slow in zip(estimates, worst, strict=True)))
     u, low = min(u, LARGEST), max(low, 1 / LARGEST)  # estimates may be absurd, figures must be numbers
     return Certificate(

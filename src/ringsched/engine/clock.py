@@ -1,16 +1,17 @@
-"""The two ways time runs; everything that differs between them stands here.
+"""The two ways time runs; everything that differs between them is here.
 
 Instants and durations are whole slots when slotted and seconds when continuous. `rate` is a job's
 speed in the clock's own terms: iterations per slot, or seconds per iteration. Which instant is 0, the
-problem says (engine/problem.py).
+problem says (engine/problem.py). The formulas are plain functions, which kernels compile.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from ringsched.jit import part
 from ringsched.model import Time
 from ringsched.model.checks import MAX_INTEGER
 
@@ -24,35 +25,69 @@ if TYPE_CHECKING:
 SLACK = 1e-9
 
 
-class Clock(ABC):
-    """Turns iteration times into instants."""
+@part
+def rate_at(slotted: bool, unit_s: float, tau: float) -> float:
+    """Return the speed of a job whose iterations take `tau` seconds: phi = floor(slot/tau), or tau itself.
+
+    More iterations per slot than the largest job has make no difference.
+    """
+    if slotted:
+        return math.floor(min(unit_s / tau, MAX_INTEGER) + SLACK)
+    return tau
+
+
+@part
+def duration_at(slotted: bool, iterations: float, rate: float) -> float:
+    """Return how long iterations take: the fewest slots whose phi sum to them, eq. (9), or their sum."""
+    if slotted:
+        return -(-int(iterations) // int(rate))
+    return iterations * rate
+
+
+@part
+def done_at(slotted: bool, elapsed: Times, rate: Times) -> Times:
+    """Return how many iterations are done in `elapsed` at a constant rate."""
+    return elapsed * rate if slotted else elapsed / rate
+
+
+@part
+def same_instant_until(slotted: bool, time: float) -> float:
+    """Return the latest instant that counts as the same as `time` among completions; slots are exact."""
+    if slotted:
+        return time
+    return time + SLACK * max(1.0, time)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Turns iteration times into instants; `unit_s` is seconds per slot, or 1."""
 
     slotted: bool
-    unit_s: float  # seconds per unit of time
+    unit_s: float
 
-    @abstractmethod
     def rate(self, tau: float) -> float:
         """Return the speed of a job whose iterations take `tau` seconds."""
+        return rate_at(self.slotted, self.unit_s, tau)
 
-    @abstractmethod
     def duration(self, iterations: float, rate: float) -> float:
         """Return how long `iterations` take at a constant rate."""
+        return duration_at(self.slotted, iterations, rate)
 
-    @abstractmethod
-    def done(self, elapsed: float, rate: float) -> float:
+    def done(self, elapsed: Times, rate: Times) -> Times:
         """Return how many iterations are done in `elapsed` at a constant rate."""
+        return done_at(self.slotted, elapsed, rate)
 
-    @abstractmethod
     def release(self, submit_s: float) -> float:
-        """Return the instant at which a job submitted at `submit_s` enters the queue."""
+        """Return the instant at which a job enters the queue: at its submit, or the next slot boundary."""
+        return math.ceil(submit_s / self.unit_s - SLACK) if self.slotted else submit_s
 
-    @abstractmethod
     def instant(self, start_s: float) -> float:
         """Return the instant written as `start_s` in a plan."""
+        return round(start_s / self.unit_s) if self.slotted else start_s
 
-    @abstractmethod
     def same_instant_until(self, time: float) -> float:
         """Return the latest instant that counts as the same as `time` among completions."""
+        return same_instant_until(self.slotted, time)
 
     def horizon(self, time: Time, longest: float) -> int:
         """Return T in whole units; without a horizon, enough for any plan of length `longest`."""
@@ -69,70 +104,6 @@ class Clock(ABC):
         return seconds / self.unit_s
 
 
-class SlottedClock(Clock):
-    """The paper's time: phi = floor(slot/tau) whole iterations in every slot (after eq. (8))."""
-
-    slotted = True
-
-    def __init__(self, slot_s: float) -> None:
-        self.unit_s = slot_s
-
-    def rate(self, tau: float) -> int:
-        """Return phi; more than the largest job has iterations makes no difference."""
-        return math.floor(min(self.unit_s / tau, MAX_INTEGER) + SLACK)
-
-    def duration(self, iterations: float, rate: float) -> int:
-        """Return the fewest slots whose phi sum to `iterations`, eq. (9)."""
-        return int(-(-iterations // rate))
-
-    def done(self, elapsed: float, rate: float) -> float:
-        """Return phi times the slots."""
-        return elapsed * rate
-
-    def release(self, submit_s: float) -> int:
-        """Return the first slot boundary at or after `submit_s`."""
-        return math.ceil(submit_s / self.unit_s - SLACK)
-
-    def instant(self, start_s: float) -> int:
-        """Return the slot that starts at `start_s`."""
-        return round(start_s / self.unit_s)
-
-    def same_instant_until(self, time: float) -> float:
-        """Return `time`: slots are exact."""
-        return time
-
-
-class ContinuousClock(Clock):
-    """Continuous time: 1/tau iterations per second, no floor."""
-
-    slotted = False
-    unit_s = 1.0
-
-    def rate(self, tau: float) -> float:
-        """Return tau itself, seconds per iteration."""
-        return tau
-
-    def duration(self, iterations: float, rate: float) -> float:
-        """Return iterations times tau."""
-        return iterations * rate
-
-    def done(self, elapsed: float, rate: float) -> float:
-        """Return elapsed over tau."""
-        return elapsed / rate
-
-    def release(self, submit_s: float) -> float:
-        """Return the submit time itself."""
-        return submit_s
-
-    def instant(self, start_s: float) -> float:
-        """Return the start itself."""
-        return start_s
-
-    def same_instant_until(self, time: float) -> float:
-        """Return the end of the 1e-9 within which completions are one instant."""
-        return time + SLACK * max(1.0, time)
-
-
 def clock_of(time: Time) -> Clock:
     """Return the clock of a scenario."""
-    return SlottedClock(time.slot_s) if time.slotted else ContinuousClock()
+    return Clock(time.slotted, time.unit_s)

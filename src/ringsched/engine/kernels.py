@@ -6,8 +6,9 @@ import math
 
 from ringsched.contention.sharing import iteration_time, share_links
 from ringsched.contention.traffic import NUM_TOUCHED, come, cross, forget_touched, hold, leave
-from ringsched.engine.arrays import Arrays
-from ringsched.engine.clock import SLACK
+from ringsched.engine.arrays import Arrays, Floats, Integers
+from ringsched.engine.clock import done_at, duration_at, rate_at, same_instant_until
+from ringsched.engine.heap import rise, sink
 from ringsched.engine.state import (
     ENDED,
     IDLE,
@@ -18,7 +19,6 @@ from ringsched.engine.state import (
     State,
 )
 from ringsched.jit import kernel, part
-from ringsched.model.checks import MAX_INTEGER
 
 
 @kernel
@@ -68,21 +68,35 @@ def settle(arrays: Arrays, state: State) -> None:
         if state.heap_place[job] == ENDED:  # touched by one completion, ended by the next
             continue
         is_new = state.heap_place[job] == NOT_STARTED
-        rate = _rate(arrays, iteration_time(links, traffic, job))
+        rate = rate_at(arrays.slotted, arrays.unit_s, iteration_time(links, traffic, job))
         if is_new:
             state.remaining[job] = arrays.iterations[job]
         elif rate == state.rate[job]:
             continue
         else:
-            state.remaining[job] -= _done(arrays, now - state.since[job], state.rate[job])
+            state.remaining[job] -= done_at(arrays.slotted, now - state.since[job], state.rate[job])
         state.since[job] = now
         state.rate[job] = rate
-        state.finish[job] = now + _duration(arrays, state.remaining[job], rate)
+        state.finish[job] = now + duration_at(arrays.slotted, state.remaining[job], rate)
         if is_new:
-            _push(state, job)
+            push(state, job)
         else:
-            _sift(state, state.heap_place[job])
+            place = rise(state.heap, state.heap_place[job], _ends_before, _note_place, state)
+            sink(state.heap, state.counts[NUM_RUNNING], place, _ends_before, _note_place, state)
     forget_touched(traffic)
+
+
+@part
+def next_event(arrays: Arrays, state: State, next_arrival: float) -> float:
+    """Set the rates of this instant; return the next one at which a job ends or comes, or infinity."""
+    settle(arrays, state)
+    return min(next_completion(state), next_arrival)
+
+
+@part
+def next_release(release: Floats, arrivals: Integers, num_arrived: int) -> float:
+    """Return when the next job comes, jobs in the order of `arrivals`; infinity if all have."""
+    return release[arrivals[num_arrived]] if num_arrived < len(arrivals) else math.inf
 
 
 @kernel
@@ -97,17 +111,9 @@ def advance(arrays: Arrays, state: State, time: float) -> None:
     state.now[0] = time
     if next_completion(state) != time:
         return
-    latest = same_instant_until(arrays, time)
+    latest = same_instant_until(arrays.slotted, time)
     while next_completion(state) <= latest:
         _finish(arrays, state, state.heap[0])
-
-
-@kernel
-def same_instant_until(arrays: Arrays, time: float) -> float:
-    """Return the latest instant that counts as the same as `time` (engine/clock.py says more)."""
-    if arrays.slotted:
-        return time
-    return time + SLACK * max(1.0, time)
 
 
 @part
@@ -119,26 +125,6 @@ def _finish(arrays: Arrays, state: State, job: int) -> None:
         _add_idle(arrays, state, state.gpus_of[at])
     state.counts[NUM_IDLE] += arrays.gpus[job]
     leave(arrays.links, state.traffic, job)
-
-
-@part
-def _rate(arrays: Arrays, tau: float) -> float:
-    """Return iterations per slot, or seconds per iteration (engine/clock.py says more)."""
-    if arrays.slotted:
-        return math.floor(min(arrays.unit_s / tau, MAX_INTEGER) + SLACK)
-    return tau
-
-
-@part
-def _duration(arrays: Arrays, iterations: float, rate: float) -> float:
-    if arrays.slotted:
-        return float((int(iterations) + int(rate) - 1) // int(rate))
-    return iterations * rate
-
-
-@part
-def _done(arrays: Arrays, elapsed: float, rate: float) -> float:
-    return elapsed * rate if arrays.slotted else elapsed / rate
 
 
 # Idle GPUs: a list for each server, by (load, GPU). Loads change only when a GPU leaves its list.
@@ -174,16 +160,16 @@ def _add_idle(arrays: Arrays, state: State, gpu: int) -> None:
     state.idle_share[server] = state.num_idle[server] / arrays.capacity[server]
 
 
-# Completions: a binary heap of running jobs by (finish, job), each job knowing its place.
+# Completions: a heap of running jobs by (finish, job), each job knowing its place.
 
 
 @part
-def _push(state: State, job: int) -> None:
+def push(state: State, job: int) -> None:
+    """Take a job up among the running ones, whose finish is known."""
     place = state.counts[NUM_RUNNING]
     state.counts[NUM_RUNNING] += 1
     state.heap[place] = job
-    state.heap_place[job] = place
-    _sift(state, place)
+    rise(state.heap, place, _ends_before, _note_place, state)
 
 
 @part
@@ -191,42 +177,17 @@ def _pop(state: State) -> None:
     state.heap_place[state.heap[0]] = ENDED
     state.counts[NUM_RUNNING] -= 1
     if state.counts[NUM_RUNNING] > 0:
-        last = state.heap[state.counts[NUM_RUNNING]]
-        state.heap[0] = last
-        state.heap_place[last] = 0
-        _sift(state, 0)
+        state.heap[0] = state.heap[state.counts[NUM_RUNNING]]
+        sink(state.heap, state.counts[NUM_RUNNING], 0, _ends_before, _note_place, state)
 
 
 @part
-def _sift(state: State, place: int) -> None:
-    """Move the job at `place` up or down to where its finish belongs."""
-    job = state.heap[place]
-    while place > 0:
-        parent = (place - 1) // 2
-        if not _is_before(state, job, state.heap[parent]):
-            break
-        _put(state, state.heap[parent], place)
-        place = parent
-    size = state.counts[NUM_RUNNING]
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and _is_before(state, state.heap[child + 1], state.heap[child]):
-            child += 1
-        if not _is_before(state, state.heap[child], job):
-            break
-        _put(state, state.heap[child], place)
-        place = child
-    _put(state, job, place)
-
-
-@part
-def _put(state: State, job: int, place: int) -> None:
-    state.heap[place] = job
-    state.heap_place[job] = place
-
-
-@part
-def _is_before(state: State, one: int, other: int) -> bool:
+def _ends_before(state: State, one: int, other: int) -> bool:
     return state.finish[one] < state.finish[other] or (
         state.finish[one] == state.finish[other] and one < other
     )
+
+
+@part
+def _note_place(state: State, job: int, place: int) -> None:
+    state.heap_place[job] = place

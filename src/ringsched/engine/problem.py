@@ -95,6 +95,11 @@ class Problem:
         """Return seconds per iteration of a job on such GPUs, with no other job around."""
         return self.fabric.alone_tau(self.works[job], shape)
 
+    def overestimate(self, estimates: Sequence[float]) -> float:
+        """Return u >= 1: the most that an estimate is above a best case (section 5, part 3)."""
+        ratios = (value / best for value, best in zip(estimates, self.best_case, strict=True))
+        return max(1.0, max(ratios, default=1.0))
+
     def placement(self, gpus: Sequence[int]) -> Placement:
         """Return GPU numbers as a placement, servers in order."""
         held: dict[str, list[int]] = {}

@@ -83,10 +83,10 @@ def simulate(problem: Problem, priority: Sequence[Any], place: Place) -> Run | N
     The run, or None if the head can never be placed.
     """
     release = problem.release
-    cluster = LiveCluster(problem)
     arrivals = sorted(problem.queued, key=lambda job: (release[job], job), reverse=True)
     queue: list[tuple[Any, int]] = []
-    while True:
+
+    def start_heads(cluster: LiveCluster) -> float:
         while arrivals and release[arrivals[-1]] <= cluster.now:
             job = arrivals.pop()
             insort(queue, (priority[job], job))
@@ -98,8 +98,23 @@ def simulate(problem: Problem, priority: Sequence[Any], place: Place) -> Run | N
             cluster.start(job, gpus)
             num_placed += 1
         del queue[:num_placed]
+        return release[arrivals[-1]] if arrivals else math.inf
+
+    run = run_events(problem, start_heads)
+    return None if queue else run
+
+
+def run_events(problem: Problem, start_jobs: Callable[[LiveCluster], float]) -> Run:
+    """Go from event to event until nothing runs and nothing is to come.
+
+    `start_jobs` is called at every event. It starts what is to start, and returns the next instant at which
+    it wants to be called even if no job ends then; infinity if there is none.
+    """
+    cluster = LiveCluster(problem)
+    while True:
+        wanted = start_jobs(cluster)
         cluster.settle()
-        time = min(cluster.next_completion(), release[arrivals[-1]] if arrivals else math.inf)
+        time = min(cluster.next_completion(), wanted)
         if time == math.inf:
-            return None if queue else cluster.run()
+            return cluster.run()
         cluster.advance(time)

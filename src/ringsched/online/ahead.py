@@ -6,7 +6,8 @@ import math
 
 from ringsched.contention.traffic import copy_job, copy_links
 from ringsched.engine.arrays import Arrays
-from ringsched.engine.kernels import _duration, _push, advance, next_completion, settle
+from ringsched.engine.clock import duration_at
+from ringsched.engine.kernels import advance, next_completion, push, settle
 from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, State
 from ringsched.jit import kernel, part
 from ringsched.online.course import NUM_AHEAD, Stage, outlive
@@ -40,7 +41,7 @@ def look_ahead(stage: Stage) -> None:
         ghost.counts[NUM_RUNNING] = state.counts[NUM_RUNNING]
     else:  # in another order
         for at in range(state.counts[NUM_RUNNING]):
-            _push(ghost, state.heap[at])
+            push(ghost, state.heap[at])
 
 
 @kernel
@@ -94,7 +95,9 @@ def _believe(stage: Stage, job: int) -> None:
     while True:
         # In this order, so that what is believed of an exact estimate is true to the last bit.
         ghost.remaining[job] = state.remaining[job] + (believed.iterations[job] - arrays.iterations[job])
-        ghost.finish[job] = ghost.since[job] + _duration(arrays, ghost.remaining[job], ghost.rate[job])
+        ghost.finish[job] = ghost.since[job] + duration_at(
+            arrays.slotted, ghost.remaining[job], ghost.rate[job]
+        )
         if ghost.finish[job] > state.now[0]:
             break
         outlive(stage, job)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from ringsched.engine.arrays import Arrays
-from ringsched.engine.kernels import same_instant_until, settle, start
+from ringsched.engine.clock import same_instant_until
+from ringsched.engine.kernels import settle, start
 from ringsched.engine.outlook import time_for
 from ringsched.engine.state import NOT_STARTED, NUM_IDLE
 from ringsched.jit import kernel, part
@@ -42,7 +43,7 @@ def promise(stage: Stage, head: int, earliest: float) -> None:
 def latest_start(arrays: Arrays, course: Course) -> float:
     """Return the end of the instant at which the promise is kept."""
     time = course.promise[0]
-    return time if time == math.inf else same_instant_until(arrays, time)
+    return time if time == math.inf else same_instant_until(arrays.slotted, time)
 
 
 @part

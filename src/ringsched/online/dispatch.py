@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ringsched.engine.arrays import Arrays
-from ringsched.engine.kernels import advance, next_completion, settle, start
+from ringsched.engine.kernels import advance, next_event, next_release, settle, start
 from ringsched.engine.state import NUM_IDLE, State, reset
 from ringsched.jit import kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
@@ -46,11 +46,9 @@ def dispatch(stage: Stage, backfills: bool, exact: bool, most_events: int) -> in
             if course.counts[PROMISED] != blocked or not exact:
                 promise(stage, blocked, 0.0)
             _start_past(stage, blocked)
-        settle(arrays, state)
+        next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
+        time = next_event(arrays, state, next_arrival)
         record(stage)
-        time = next_completion(state)
-        if course.counts[NUM_ARRIVED] < len(queue.arrivals):
-            time = min(time, queue.release[queue.arrivals[course.counts[NUM_ARRIVED]]])
         if time == math.inf:
             return DONE if course.counts[NUM_WAITING] == 0 else STUCK
         advance(arrays, state, time)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ringsched.engine.arrays import Arrays, Floats, Integers
-from ringsched.engine.kernels import advance, next_completion, settle
+from ringsched.engine.kernels import advance, next_event, next_release
 from ringsched.engine.outlook import remaining_now
 from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING
 from ringsched.jit import kernel, part
@@ -72,13 +72,11 @@ def follow(stage: Stage, agenda: Agenda, backfills: bool, exact: bool, most_even
             if course.counts[PROMISED] != blocked or not exact:
                 promise(stage, blocked, agenda.start[blocked])
             _start_others(stage, agenda, blocked)
-        settle(arrays, state)
+        next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
+        time = min(next_event(arrays, state, next_arrival), _next_planned(stage, agenda))
         record(stage)
-        time = min(next_completion(state), _next_planned(stage, agenda))
         if is_behind:
             time = min(time, agenda.next_plan[0])
-        if course.counts[NUM_ARRIVED] < len(queue.arrivals):
-            time = min(time, queue.release[queue.arrivals[course.counts[NUM_ARRIVED]]])
         if time == math.inf:
             return DONE if course.counts[NUM_WAITING] == 0 else STUCK
         advance(arrays, state, time)

@@ -16,15 +16,11 @@ def best_fit(arrays: Arrays, state: State, job: int, most_jobs: int) -> bool:
     θ does not apply.
     """
     wanted = arrays.gpus[job]
-    tightest = -1
+    if one_server(arrays, state, job):
+        return True
     most_idle = 0
     for server in range(arrays.num_servers):
-        idle = state.num_idle[server]
-        most_idle = max(most_idle, idle)
-        if idle >= wanted and (tightest < 0 or idle < state.num_idle[tightest]):
-            tightest = server
-    if tightest >= 0:
-        return take(arrays, state, tightest, 0, wanted) == wanted
+        most_idle = max(most_idle, state.num_idle[server])
     num_chosen = 0
     for idle in range(most_idle, 0, -1):  # emptiest first, then by index
         for server in range(arrays.num_servers):
@@ -34,6 +30,20 @@ def best_fit(arrays: Arrays, state: State, job: int, most_jobs: int) -> bool:
                     sort(state.chosen, wanted)
                     return True
     return False
+
+
+@kernel
+def one_server(arrays: Arrays, state: State, job: int) -> bool:
+    """Choose GPUs of the server with the fewest idle ones that holds the job whole, if there is one."""
+    wanted = arrays.gpus[job]
+    tightest = -1
+    for server in range(arrays.num_servers):
+        idle = state.num_idle[server]
+        if idle >= wanted and (tightest < 0 or idle < state.num_idle[tightest]):
+            tightest = server
+            if idle == wanted:
+                break
+    return tightest >= 0 and take(arrays, state, tightest, 0, wanted) == wanted
 
 
 @kernel

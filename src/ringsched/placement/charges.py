@@ -23,8 +23,7 @@ def charges(problem: Problem) -> list[int]:
     u = max(1, max of estimate over best case), the same for every policy (section 5, part 3).
     """
     estimates = [estimate(problem, job) for job in range(problem.num_jobs)]
-    ratios = (value / best for value, best in zip(estimates, problem.best_case, strict=True))
-    u = max(1.0, max(ratios, default=1.0))
+    u = problem.overestimate(estimates)
     result = [round(CHARGE_UNITS * value / u) for value in estimates]
     if sum(charge * gpus for charge, gpus in zip(result, problem.gpus, strict=True)) > MAX_LOAD:
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringsched.engine.arrays import Arrays, Integers
+from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.state import LOAD_VERSION, State
 from ringsched.jit import kernel, part
 from ringsched.placement.scratch import Scratch
@@ -42,39 +43,22 @@ def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tup
         if arrays.capacity[server] > 0:
             order[end] = server
             end += 1
-    for place in range(end // 2 - 1, -1, -1):
-        sink(state, order, place, end)
+    heapify(order, end, is_less_busy, not_noted, state)
     first = end
     total = 0
     while first > 0:
         first -= 1
         order[0], order[first] = order[first], order[0]
-        sink(state, order, 0, first)
+        if first > 0:
+            sink(order, first, 0, is_less_busy, not_noted, state)
         total += arrays.capacity[order[first]]
         if total >= needed:
             break
     return first, end
 
 
-@kernel
-def sink(state: State, order: Integers, place: int, size: int) -> None:
-    """Move the server at `place` down a heap of `size` to where it belongs."""
-    if place >= size:
-        return
-    server = order[place]
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and _is_less_busy(state, order[child + 1], order[child]):
-            child += 1
-        if not _is_less_busy(state, order[child], server):
-            break
-        order[place] = order[child]
-        place = child
-    order[place] = server
-
-
 @part
-def _is_less_busy(state: State, one: int, other: int) -> bool:
+def is_less_busy(state: State, one: int, other: int) -> bool:
     """Compare loads per GPU, then indices."""
     if state.whole_load[one] != state.whole_load[other]:
         return state.whole_load[one] < state.whole_load[other]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ringsched.engine.arrays import Arrays, Integers
+from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.state import State
 from ringsched.jit import kernel, part
-from ringsched.placement.least_busy_servers import sink
+from ringsched.placement.least_busy_servers import is_less_busy
 from ringsched.placement.least_loaded import least_loaded
 from ringsched.placement.scratch import Scratch
 from ringsched.placement.select import sort
@@ -28,7 +29,7 @@ def least_workload(arrays: Arrays, state: State, scratch: Scratch, job: int, lim
         server = order[0]
         size -= 1
         order[0] = order[size]
-        sink(state, order, 0, size)
+        sink(order, size, 0, is_less_busy, not_noted, state)
         first = arrays.first_gpu[server]
         for at in range(first, first + state.num_idle[server]):  # by (U, GPU)
             state.chosen[num_chosen] = state.idle[at]
@@ -47,6 +48,5 @@ def _heap(state: State, order: Integers) -> int:
         if state.num_idle[server] > 0:
             order[size] = server
             size += 1
-    for place in range(size // 2 - 1, -1, -1):
-        sink(state, order, place, size)
+    heapify(order, size, is_less_busy, not_noted, state)
     return size

@@ -12,20 +12,6 @@ from ringsched.placement.select import sort
 
 
 @kernel
-def one_server(arrays: Arrays, state: State, job: int) -> bool:
-    """Choose GPUs of the server with the fewest idle ones that holds the job whole, if there is one."""
-    wanted = arrays.gpus[job]
-    tightest = -1
-    for server in range(arrays.num_servers):
-        idle = state.num_idle[server]
-        if idle >= wanted and (tightest < 0 or idle < state.num_idle[tightest]):
-            tightest = server
-            if idle == wanted:
-                break
-    return tightest >= 0 and take(arrays, state, tightest, 0, wanted) == wanted
-
-
-@kernel
 def quiet_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int) -> bool:
     """Choose GPUs behind links that are crossed by at most `most_on_link` jobs so far.
 

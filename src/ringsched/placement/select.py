@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringsched.engine.arrays import Arrays, Floats, Integers
+from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.state import State
 from ringsched.jit import kernel, part
 
@@ -30,12 +31,12 @@ def least(arrays: Arrays, state: State, wanted: int, limit: int, servers: Intege
                 num_chosen += 1
                 continue
             if not is_heap:
-                for place in range(wanted // 2 - 1, -1, -1):
-                    _sink(arrays, state, tie, chosen[place], place, wanted)
+                heapify(chosen, wanted, _is_worse, not_noted, (arrays, state, tie))
                 is_heap = True
-            if not _is_better(arrays, state, tie, gpu, chosen[0]):
+            if not _is_worse((arrays, state, tie), chosen[0], gpu):
                 break
-            _sink(arrays, state, tie, gpu, 0, wanted)
+            chosen[0] = gpu
+            sink(chosen, wanted, 0, _is_worse, not_noted, (arrays, state, tie))
     if num_chosen < wanted:
         return False
     sort(chosen, wanted)
@@ -59,23 +60,10 @@ def sort(values: Integers, size: int) -> None:
 
 
 @part
-def _sink(arrays: Arrays, state: State, tie: Floats, gpu: int, place: int, size: int) -> None:
-    """Put a GPU into the heap of those chosen, at `place` or below, where a worse one stands above it."""
-    chosen = state.chosen
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and _is_better(arrays, state, tie, chosen[child], chosen[child + 1]):
-            child += 1
-        if not _is_better(arrays, state, tie, gpu, chosen[child]):
-            break
-        chosen[place] = chosen[child]
-        place = child
-    chosen[place] = gpu
-
-
-@part
-def _is_better(arrays: Arrays, state: State, tie: Floats, gpu: int, other: int) -> bool:
+def _is_worse(context: tuple[Arrays, State, Floats], gpu: int, other: int) -> bool:
+    """Compare by (load, tie of the server, GPU); the worst one is on top of the heap."""
+    arrays, state, tie = context
     if state.load[gpu] != state.load[other]:
-        return state.load[gpu] < state.load[other]
+        return state.load[gpu] > state.load[other]
     mine, theirs = tie[arrays.server_of[gpu]], tie[arrays.server_of[other]]
-    return mine < theirs or (mine == theirs and gpu < other)
+    return mine > theirs or (mine == theirs and gpu > other)

@@ -6,11 +6,12 @@ import math
 from typing import NamedTuple
 
 from ringsched.engine.arrays import Arrays, Floats, Integers
-from ringsched.engine.kernels import advance, next_completion, settle, start
+from ringsched.engine.heap import not_noted, rise, sink
+from ringsched.engine.kernels import advance, next_event, start
 from ringsched.engine.state import NUM_IDLE, State, reset
 from ringsched.jit import kernel, part
 from ringsched.placement.adaptive_overlap import adaptive_overlap
-from ringsched.placement.best_fit import best_fit
+from ringsched.placement.best_fit import best_fit, one_server
 from ringsched.placement.first_fit import first_fit
 from ringsched.placement.fixed import fixed
 from ringsched.placement.fragment_aware import fragment_aware
@@ -18,7 +19,7 @@ from ringsched.placement.free_links import free_links
 from ringsched.placement.least_busy_servers import least_busy_servers
 from ringsched.placement.least_loaded import least_loaded
 from ringsched.placement.least_workload import least_workload
-from ringsched.placement.quiet_links import one_server, quiet_links
+from ringsched.placement.quiet_links import quiet_links
 from ringsched.placement.random_fit import random_fit
 from ringsched.placement.scratch import Scratch
 
@@ -86,7 +87,8 @@ def run_trial(
             job = queue.arrivals[num_arrived]
             if queue.origin + queue.release[job] > queue.origin + state.now[0]:
                 break
-            _push(queue.waiting, num_waiting, queue.rank[job])
+            queue.waiting[num_waiting] = queue.rank[job]
+            rise(queue.waiting, num_waiting, _is_lower, not_noted, state)
             num_arrived += 1
             num_waiting += 1
         while num_waiting > 0:
@@ -96,9 +98,9 @@ def run_trial(
                 break
             start(arrays, state, job, queue.charge[job])
             num_waiting -= 1
-            _pop(queue.waiting, num_waiting)
-        settle(arrays, state)
-        time = next_completion(state)
+            queue.waiting[0] = queue.waiting[num_waiting]
+            sink(queue.waiting, num_waiting, 0, _is_lower, not_noted, state)
+        time = next_event(arrays, state, math.inf)
         if num_arrived < len(queue.arrivals):
             release = queue.release[queue.arrivals[num_arrived]]
             if queue.origin + release < queue.origin + time:
@@ -147,27 +149,6 @@ def place(
     return fixed(arrays, state, job, queue.planned)
 
 
-# The waiting jobs: a binary heap of ranks.
-
-
 @part
-def _push(heap: Integers, place: int, rank: int) -> None:
-    while place > 0 and heap[(place - 1) // 2] > rank:
-        heap[place] = heap[(place - 1) // 2]
-        place = (place - 1) // 2
-    heap[place] = rank
-
-
-@part
-def _pop(heap: Integers, size: int) -> None:
-    """Remove the top; `size` is what is left."""
-    rank, place = heap[size], 0
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= rank:
-            break
-        heap[place] = heap[child]
-        place = child
-    heap[place] = rank
+def _is_lower(_: State, one: int, other: int) -> bool:
+    return one < other

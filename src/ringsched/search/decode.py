@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from ringsched.engine.arrays import Arrays, Integers
-from ringsched.engine.kernels import advance, next_completion, settle, start
+from ringsched.engine.kernels import advance, next_event, next_release, start
 from ringsched.engine.state import NUM_IDLE, State, reset
 from ringsched.jit import kernel, part
 from ringsched.model.objective import LAST_FINISH, TARDINESS
+from ringsched.placement.best_fit import one_server
 from ringsched.placement.fixed import fixed
-from ringsched.placement.quiet_links import one_server, quiet_links
+from ringsched.placement.quiet_links import quiet_links
 from ringsched.placement.scratch import Scratch
 from ringsched.search.task import Task
 
@@ -59,10 +60,7 @@ def decode(
         least = _pass(arrays, state, scratch, task, order, habit, next_rank, cost, limit, least)
         if least > limit:
             return PRUNED
-        settle(arrays, state)
-        time = next_completion(state)
-        if num_arrived < len(task.arrivals):
-            time = min(time, task.release[task.arrivals[num_arrived]])
+        time = next_event(arrays, state, next_release(task.release, task.arrivals, num_arrived))
         if time == math.inf:
             return total_cost(arrays, state, task, cost) if next_rank[head] == _NO_RANK else PRUNED
         advance(arrays, state, time)

@@ -27,20 +27,18 @@ def follow(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[in
 
     Unlike in `replay`, a job that has to wait holds back only those who want the same GPUs after it.
     """
-    from ringsched.engine.simulate import LiveCluster
+    from ringsched.engine.simulate import run_events
 
-    cluster = LiveCluster(problem)
     coming = sorted(problem.queued, key=lambda job: (starts[job], job), reverse=True)
     due: list[int] = []
-    while True:
+
+    def start_due(cluster: LiveCluster) -> float:
         while coming and starts[coming[-1]] <= cluster.now:
             due.append(coming.pop())
-        due = _start(cluster, due, gpus)
-        cluster.settle()
-        time = min(cluster.next_completion(), starts[coming[-1]] if coming else math.inf)
-        if time == math.inf:
-            return cluster.run()
-        cluster.advance(time)
+        due[:] = _start(cluster, due, gpus)
+        return starts[coming[-1]] if coming else math.inf
+
+    return run_events(problem, start_due)
 
 
 def _start(cluster: LiveCluster, due: Sequence[int], gpus: Sequence[Sequence[int]]) -> list[int]:

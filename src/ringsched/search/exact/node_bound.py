@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ringsched.engine.clock import duration_at
 from ringsched.jit import kernel, part
 from ringsched.search.exact.instance import Instance
 from ringsched.search.exact.stack import ENDED, WAITING, Stack
@@ -13,7 +14,7 @@ from ringsched.search.exact.stack import ENDED, WAITING, Stack
 def duration(instance: Instance, iterations: float, speed: float) -> float:
     """Return how long `iterations` take, in whole slots when slotted."""
     if instance.slotted:
-        return float((int(iterations) + int(speed) - 1) // int(speed))
+        return float(duration_at(True, iterations, speed))
     return iterations / speed
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
+from tests.effort import AS_PYTHON
 from tests.reference import formulas
 from tests.strategies import GRADIENT_MB, contentions, networks, switches_of
 
-from ringsched.jit import config
 from ringsched.model import Cluster, Job, Scenario, Server, Time
 
-needs_compiler = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="takes up to millions of nodes")
+needs_compiler = pytest.mark.skipif(AS_PYTHON, reason="takes up to millions of nodes")
 
 
 @st.composite

@@ -18,7 +18,7 @@ from tests.scenarios import cluster, job, scenario
 from tests.strategies import scenarios
 
 import ringsched
-from ringsched import Infeasible, InputError, Scenario
+from ringsched import Infeasible, InputError, Scenario, Server, Switch
 from ringsched.analysis.planned_run import planned_run
 from ringsched.engine.problem import problem_of
 from ringsched.reporting import assets
@@ -72,7 +72,36 @@ def test_servers_of_a_rack_stand_together() -> None:
     }
     data = drawn(ringsched.scenario_from_dict(content))
     assert [server["name"] for server in data["cluster"]["servers"]] == ["s1", "s3", "s0", "s2"]
-    assert data["cluster"]["racks"] == [{"name": "r", "row": 0, "rows": 4}]
+    assert data["cluster"]["switches"] == [{"name": "r", "label": "rack r", "row": 0, "rows": 4, "level": 0}]
+
+
+def test_everything_below_a_switch_stands_together() -> None:
+    switches = [
+        Switch(name="top"),
+        Switch(name="pod", uplink_gbps=2, parent="top"),
+        *(
+            Switch(name=f"r{at}", uplink_gbps=4, parent=above)
+            for at, above in enumerate(["pod", "top", "pod"])
+        ),
+    ]
+    above = ["r0", "r1", "r2", "pod", "top", "r0"]
+    servers = tuple(Server(name=f"s{at}", gpus=2, switch=name) for at, name in enumerate(above))
+    data = drawn(scenario(cluster(servers=servers, switches=switches), job("all", 12, gradient_mb=10)))
+    # The switches of a switch come before its own servers, and lower ones before higher ones.
+    assert [server["name"] for server in data["cluster"]["servers"]] == ["s1", "s0", "s5", "s2", "s3", "s4"]
+    spans = {
+        each["label"]: (each["row"], each["rows"], each["level"]) for each in data["cluster"]["switches"]
+    }
+    assert spans == {
+        "switch r1": (0, 2, 0),
+        "switch r0": (2, 4, 0),
+        "switch r2": (6, 2, 0),
+        "switch pod": (2, 8, 1),
+        "switch top": (0, 12, 2),
+    }
+    below = {link["name"]: (link["row"], link["rows"]) for link in data["plans"][0]["links"]}
+    assert below["switch pod"] == (2, 8)
+    assert "switch top" not in below  # it has no uplink
 
 
 def test_slowed_stretches_lie_within_the_run_and_add_up() -> None:

@@ -12,6 +12,7 @@ from tests.effort import examples
 from tests.slurm_double import SlurmDouble
 
 from ringsched.errors import AdapterError, InputError
+from ringsched.model import Server
 from ringsched.slurm.comment import comment_of, is_ours, parse_comment
 from ringsched.slurm.gres import gpu_count, gpu_indices
 from ringsched.slurm.hostlist import expand
@@ -160,6 +161,8 @@ def test_the_network_file(tmp_path: Any) -> None:
     assert (network.switches, network.time.model) == ({"r 1": 80.0}, "continuous")
     for wrong in (
         "[cluster]\nracks = 3",
+        "[cluster]\nrack_uplink_gbps = 3\nswitch_uplink_gbps = 3",
+        "[cluster.racks.a]\nuplink_gbps = 3\n[cluster.switches.a]\nuplink_gbps = 3",
         "[cluster]\ninter_server_gbps = 0",
         "[link]",
         "[cluster.servers.a]",
@@ -167,6 +170,26 @@ def test_the_network_file(tmp_path: Any) -> None:
         path.write_text(wrong)
         with pytest.raises(InputError, match="network"):
             load_network(path)
+
+
+def test_uplinks_of_switches_follow_from_what_is_right_below() -> None:
+    """A quarter of it, at least the fastest; unless the file says otherwise."""
+    servers = [Server(name=f"s{at}", gpus=8, switch=f"r{at // 8}") for at in range(40)]
+    parent_of = {"r0": "left", "r1": "left", "r2": "right"}
+    network = Network(inter_server_gbps=10, switches={"r1": 100})
+    switches = {switch.name: switch for switch in network.cluster(servers, parent_of).switches}
+    found = {name: (switch.uplink_gbps, switch.parent) for name, switch in switches.items()}
+    assert found == {
+        "r0": (20, "left"),  # 8 servers of 10
+        "r1": (100, "left"),
+        "r2": (20, "right"),
+        "r3": (20, None),
+        "r4": (20, None),
+        "left": (100, None),  # 20 + 100 over 4, but one below has 100
+        "right": (20, None),
+    }
+    alike = Network(switch_uplink_gbps=7).cluster(servers, parent_of)
+    assert {switch.uplink_gbps for switch in alike.switches} == {7}
 
 
 def pair(old: dict[str, Any], new: dict[str, Any], *, mark: bool = False) -> list[int]:

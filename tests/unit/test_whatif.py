@@ -14,6 +14,7 @@ from ringsched import (
     OtherContention,
     RemoveServer,
     Server,
+    Switch,
     Together,
     UnknownName,
 )
@@ -36,6 +37,19 @@ def test_more_servers_get_names_that_are_free_and_the_usual_size() -> None:
     assert [(server.name, server.gpus) for server in larger[3:]] == [("new-1", 4), ("new-2", 4)]
     assert AddServers(count=1, gpus=7).apply(setting).cluster.servers[-1].gpus == 7
     assert AddServers(count=1, gpus=1).label(setting) == "1 more server of 1 GPU"
+
+
+def test_servers_are_added_below_a_root_without_an_uplink() -> None:
+    switches = (Switch(name="top"), Switch(name="r", uplink_gbps=5, parent="top"))
+    servers = (Server(name="a", gpus=2, switch="r"), Server(name="b", gpus=2, switch="top"))
+    setting = scenario(cluster(servers=servers, switches=switches), job())
+    assert AddServers(count=1).apply(setting).cluster.servers[-1].switch == "top"
+    assert {
+        switch.name: switch.uplink_gbps for switch in LinkFactor(factor=2).apply(setting).cluster.switches
+    } == {
+        "top": None,
+        "r": 10,
+    }
 
 
 def test_links_are_all_made_faster_or_only_those_without_a_speed_of_their_own() -> None:

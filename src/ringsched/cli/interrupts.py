@@ -70,7 +70,8 @@ def wishes(*, hold: bool) -> Iterator[Callable[[], bool]]:
     try:
         yield lambda: pressed_s < math.inf
     finally:
-        signal.signal(signal.SIGINT, _interrupt)
+        if pressed_s == math.inf:  # else the second signal of that press may still be on its way
+            signal.signal(signal.SIGINT, _interrupt)
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:

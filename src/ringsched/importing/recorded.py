@@ -78,7 +78,7 @@ def _submit(row: TraceRow) -> float:
 
 
 def _cluster(rows: Sequence[TraceRow]) -> Cluster:
-    """Return the machines seen, with GPUs up to the last one seen; their racks are not known."""
+    """Return the machines seen, with GPUs up to the last one seen; their network is not known."""
     num_gpus: dict[str, int] = {}
     for row in rows:
         for machine, held in _recorded(row).gpus.items():

@@ -3,9 +3,11 @@
 Every task of `benchmarks.tasks` does a fixed amount of work. Each version runs in a process of its own; the
 other process sleeps meanwhile. The order is A B B A A B B A, so that slow changes of the machine affect both
 alike. CPU time is compared, as other processes disturb it least; wall time is recorded beside it.
+The ratio of a benchmark is the median over its pairs. The ratio of the shortest times is printed beside it
+as "least". Benchmarks whose ratio is still uncertain are measured again in new processes.
 
-The exit code is 0 if the ratios are within their limits, 1 if one is not, and 2 if a task failed or if
-the two versions computed different results.
+The exit code is 0 if the ratios are within their limits, 1 if one is not, and 2 if a task failed, if
+the two versions computed different results, or if the run was interrupted.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -67,6 +70,16 @@ class Measured:
         first, _, third = quantiles(self.ratios, n=4)
         return (third - first) / 2
 
+    @property
+    def error(self) -> float:
+        """The standard error of the ratio, from the spread, as if the ratios were normally distributed."""
+        return 1.2533 * (self.spread / 0.6745) / math.sqrt(len(self.ratios))
+
+    @property
+    def ratio_of_least(self) -> float:
+        """The shortest CPU time here over the shortest of the base."""
+        return min(self.cpu_s[HERE]) / min(self.cpu_s[BASE])
+
     def row(self) -> dict[str, Any]:
         """Return what is kept in the results."""
         if self.problem and not self.ratios:
@@ -75,9 +88,10 @@ class Measured:
             "base_s": median(self.cpu_s[BASE]),
             "here_s": median(self.cpu_s[HERE]),
             "ratio": self.ratio,
-            "ratio_of_least": min(self.cpu_s[HERE]) / min(self.cpu_s[BASE]),
+            "ratio_of_least": self.ratio_of_least,
             "ratio_of_wall": median(self.wall_s[HERE]) / median(self.wall_s[BASE]),
             "spread": self.spread,
+            "error": self.error,
             "problem": self.problem,
             "times": asdict(self),
         }
@@ -134,21 +148,35 @@ class Version:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the table, and return the exit code."""
     options = _options(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was measured so far is printed
     started = time.perf_counter()
     results: dict[str, Measured] = {}
-    for number in range(options.rounds):
-        _round(f"round {number + 1}/{options.rounds}", options, options.only, results)
-    for number in range(options.retries):
-        # A disturbed benchmark gets more pairs; the pairs that it has count as before.
-        above = [name for name, each in results.items() if each.ratios and each.ratio > options.most]
-        if above:
-            _round(f"retry {number + 1}/{options.retries}", options, above, results)
-    measured_all = list(results.values())
+    interrupted = False
+    try:
+        for number in range(options.rounds):
+            _round(f"round {number + 1}/{options.rounds}", options, options.only, results)
+        for number in range(options.extra_rounds):
+            # Chosen by their noise and not by their ratios: to repeat only what is above the limit, until
+            # it is not, would favour the version that is judged.
+            noisy = [
+                name for name, each in results.items() if each.ratios and not each.error <= options.noise
+            ]
+            if noisy:
+                _round(f"extra round {number + 1}/{options.extra_rounds}", options, noisy, results)
+    except KeyboardInterrupt:
+        interrupted = True
+    measured_all = [each for each in results.values() if each.ratios or each.problem]
+    if not measured_all:
+        print("interrupted before the first benchmark was measured", file=sys.stderr)
+        return 2
     print("\n".join(table(measured_all)))
     summary, code = verdict(measured_all, most_median=options.most_median, most=options.most)
     print(*summary, f"{time.perf_counter() - started:.0f} s in all", sep="\n")
     if options.output is not None:
         _save(options, measured_all, summary)
+    if interrupted:
+        print("INTERRUPTED: not every benchmark was measured", file=sys.stderr)
+        return 2
     return code
 
 
@@ -169,8 +197,8 @@ def table(results: Sequence[Measured]) -> list[str]:
     """Return a Markdown table with a row for each task."""
     width = max(len(result.name) for result in results)
     lines = [
-        f"| {'benchmark':{width}} | base, ms | here, ms | ratio | spread | pairs |",
-        f"|{'-' * (width + 2)}|---------:|---------:|------:|-------:|------:|",
+        f"| {'benchmark':{width}} | base, ms | here, ms | ratio | error | least | spread | pairs |",
+        f"|{'-' * (width + 2)}|---------:|---------:|------:|------:|------:|-------:|------:|",
     ]
     for result in results:
         if not result.ratios:
@@ -179,6 +207,7 @@ def table(results: Sequence[Measured]) -> list[str]:
         base_ms, here_ms = (1e3 * median(result.cpu_s[label]) for label in (BASE, HERE))
         lines.append(
             f"| {result.name:{width}} | {base_ms:8.4g} | {here_ms:8.4g} | {result.ratio:5.3f} "
+            f"| {result.error:5.3f} | {result.ratio_of_least:5.3f} "
             f"| {result.spread:6.3f} | {len(result.ratios):5} |"
             + (f" {result.problem}" if result.problem else "")
         )
@@ -193,10 +222,14 @@ def verdict(results: Sequence[Measured], *, most_median: float, most: float) -> 
     if compared:
         middle = median(result.ratio for result in compared)
         largest = max(compared, key=lambda result: result.ratio)
-        above = [result.name for result in compared if result.ratio > most]
+        above = [result for result in compared if result.ratio > most]
         lines.append(f"median ratio {middle:.3f} over {len(compared)} benchmarks (limit {most_median:g})")
         lines.append(f"largest ratio {largest.ratio:.3f}: {largest.name} (limit {most:g})")
-        lines += [f"ABOVE THE LIMIT: {name}" for name in above]
+        lines += [
+            f"ABOVE THE LIMIT: {result.name}: {result.ratio:.3f} ± {result.error:.3f}"
+            + (", not clear of the limit by two errors" if result.ratio - 2 * result.error < most else "")
+            for result in above
+        ]
         code = 1 if above or middle > most_median else 0
     problems = [f"PROBLEM: {result.name}: {result.problem}" for result in results if result.problem]
     return lines + problems, 2 if problems else code
@@ -305,23 +338,30 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--repeats",
         type=int,
-        default=8,
+        default=10,
         metavar="N",
         help="Pairs of timings in each round (default: %(default)s).",
     )
     parser.add_argument(
         "--rounds",
         type=int,
-        default=2,
+        default=1,
         metavar="N",
         help="Repeat everything N times in new processes (default: %(default)s).",
     )
     parser.add_argument(
-        "--retries",
+        "--extra-rounds",
         type=int,
         default=2,
         metavar="N",
-        help="Up to N more rounds for benchmarks above the limit; all pairs count (default: %(default)s).",
+        help="Up to N extra rounds for noisy benchmarks; all pairs count (default: %(default)s).",
+    )
+    parser.add_argument(
+        "--noise",
+        type=float,
+        default=0.02,
+        metavar="ERROR",
+        help="Standard error of a ratio above which a benchmark is noisy (default: %(default)s).",
     )
     parser.add_argument(
         "--most-median",

@@ -9,7 +9,7 @@ from random import Random
 from ringsched.errors import InputError
 from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Scenario, Server, Switch, Time
 from ringsched.verify.bound import refuse_endless_jobs
-from ringsched.verify.clock import clock_of
+from ringsched.verify.clock import Clock, clock_of
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.objective import objective_s
 from ringsched.verify.replay import Replay, Run
@@ -35,7 +35,8 @@ def best_values(scenario: Scenario) -> dict[str, float]:
     best = dict.fromkeys(OBJECTIVES, float("inf"))
     for finishes_s in _feasible(scenario):
         for name in OBJECTIVES:
-            best[name] = min(best[name], objective_s(scenario, finishes_s, name))
+            value_s = objective_s(scenario, finishes_s, name, _clock(scenario).origin_s)
+            best[name] = min(best[name], value_s)
     return best
 
 
@@ -100,6 +101,10 @@ def _num_plans(scenario: Scenario) -> int:
     return number
 
 
+def _clock(scenario: Scenario) -> Clock:
+    return clock_of(scenario.time, min(job.submit_s for job in scenario.jobs))
+
+
 def _placements(scenario: Scenario, job: Job) -> list[dict[str, int]]:
     if job.running_on is not None:
         return [{server: len(held) for server, held in job.running_on.items()}]
@@ -115,17 +120,17 @@ def _placements(scenario: Scenario, job: Job) -> list[dict[str, int]]:
 def _starts(scenario: Scenario, job: Job) -> Sequence[float]:
     if job.running_on is not None:
         return [0]
-    first = clock_of(scenario.time).release(job.submit_s)
+    first = _clock(scenario).release(job.submit_s)
     return [first + wait for wait in range(LAST_START)]
 
 
 def _feasible(scenario: Scenario) -> Iterator[list[float]]:
-    """Yield the finishes of every plan in which no server holds more than it has.
+    """Yield the finishes, from the origin, of every plan in which no server holds more than it has.
 
     In continuous time a job may also start when another ends: what is gained by that is tried by moving
     each start of the grid, in turn, back to the last end before it.
     """
-    network, clock = Network(scenario), clock_of(scenario.time)
+    network, clock = Network(scenario), _clock(scenario)
     jobs = scenario.jobs
     for places in product(*(_placements(scenario, job) for job in jobs)):
         shapes = [network.shape(place) for place in places]
@@ -135,7 +140,7 @@ def _feasible(scenario: Scenario) -> Iterator[list[float]]:
                 runs = [Run(*each) for each in zip(jobs, moment, shapes, strict=True)]
                 finishes = Replay(runs, network, clock).finishes()
                 if _fits(scenario, places, moment, finishes):
-                    yield [clock.seconds(finish) for finish in finishes]
+                    yield [clock.length_s(finish) for finish in finishes]
                 if not scenario.time.slotted and len(tried) <= len(jobs):
                     tried.extend(_moved(scenario, moment, finishes))
 
@@ -143,7 +148,7 @@ def _feasible(scenario: Scenario) -> Iterator[list[float]]:
 def _moved(scenario: Scenario, starts: list[float], finishes: list[float]) -> Iterator[list[float]]:
     for at, job in enumerate(scenario.jobs):
         ends = [end for end in finishes if starts[at] - 1 < end < starts[at]]
-        if ends and job.running_on is None and max(ends) >= job.submit_s:
+        if ends and job.running_on is None and max(ends) >= _clock(scenario).release(job.submit_s):
             yield [*starts[:at], max(ends), *starts[at + 1 :]]
 
 

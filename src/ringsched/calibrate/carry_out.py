@@ -8,6 +8,7 @@ from ringsched.calibrate.bed_jobs import TestJob
 from ringsched.calibrate.fabric import MOST_JOBS, PAYLOAD
 from ringsched.calibrate.noise import Noise
 from ringsched.calibrate.testbed import MOST_SERVERS, Testbed
+from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError
 from ringsched.model import Plan, Scenario
 
@@ -34,7 +35,7 @@ class CarriedOutJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedOut:
-    """What came of a plan."""
+    """What came of a plan; all times count from its first release."""
 
     jobs: tuple[CarriedOutJob, ...]
     noise: Noise  # over the whole run
@@ -66,12 +67,13 @@ def bed_for(scenario: Scenario, plan: Plan) -> Testbed:
 def carry_out(scenario: Scenario, plan: Plan, testbed: Testbed) -> CarriedOut:
     """Run the jobs of a plan on a testbed that is there."""
     at = {server.name: index for index, server in enumerate(scenario.cluster.servers)}
+    origin_s = problem_of(scenario).origin_s
     jobs = [
         TestJob(
             placement=tuple(at[server] for server, held in planned.gpus.items() for _ in held),
             message_mb=job.gradient_mb,
             compute_s=job.compute_s,
-            start_s=planned.start_s,
+            start_s=planned.start_s - origin_s,
             iterations=job.iterations,
         )
         for job, planned in zip(scenario.jobs, plan.jobs, strict=True)
@@ -82,8 +84,8 @@ def carry_out(scenario: Scenario, plan: Plan, testbed: Testbed) -> CarriedOut:
             CarriedOutJob(
                 name=planned.name,
                 servers=tuple(planned.gpus),
-                start_s=planned.start_s,
-                finish_s=planned.finish_s,
+                start_s=planned.start_s - origin_s,
+                finish_s=planned.finish_s - origin_s,
                 measured_start_s=run.iterations[0].start_s,
                 measured_finish_s=run.iterations[-1].start_s + run.iterations[-1].seconds,
             )

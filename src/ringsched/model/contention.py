@@ -47,11 +47,11 @@ class Contention(Replaceable):
     Parameters
     ----------
     model
-        A name, or an object of the user's. "paper": the bottleneck rule of the paper's section 4.1.
-        "max-min": links share their speed fairly
-        among the average rates that the jobs ask for, and what one leaves others take. "phases": they do so
-        at each moment, among those that exchange just then, which they do by chance. "reserved": every link
-        is divided into lanes of equal speed, and a job on it has one of them, whatever the others do.
+        A name, or an object of your own (docs/concepts/contention-models.md). "paper": the bottleneck rule
+        of the paper's section 4.1. "max-min": links share their speed fairly among the average rates that
+        the jobs ask for, and what one leaves others take. "phases": they do so at each moment, among those
+        that exchange just then, which they do by chance. "reserved": every link is divided into lanes of
+        equal speed, and a job on it has one of them, whatever the others do.
     share
         ξ1, the part of the jobs on a link that contend at a time, in (0, 1]; 1 if absent.
     degradation

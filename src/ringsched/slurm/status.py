@@ -111,7 +111,8 @@ def status_of(snapshot: Snapshot, planner: Planner) -> Status:
     return Status(
         partition=snapshot.reading.partition,
         policy=planner.policy,
-        makespan_s=planned.plan.makespan_s,
+        # From now on, which may be before the first job can start.
+        makespan_s=max((entry.finish_s for entry in planned.plan.jobs), default=0.0),
         servers=_servers(snapshot),
         jobs=(*jobs, *_left(snapshot)),
         shared_links=now.links,

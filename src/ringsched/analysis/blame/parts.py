@@ -130,7 +130,7 @@ class Split:
         clock, iterations = self._problem.clock, self._problem.iterations[job]
         different, which = np.unique(taus, return_inverse=True)
         rates = np.array([clock.rate(tau) for tau in different.tolist()], dtype=np.float64)
-        done = np.cumsum(clock.done(lengths, rates[which]))  # type: ignore[arg-type]
+        done = np.cumsum(clock.done(lengths, rates[which]))
         # In its last slot a job does only what is left.
         in_each: Floats = np.diff(np.minimum(done, iterations), prepend=0.0)
         return in_each * (taus - self._alone_tau(job))

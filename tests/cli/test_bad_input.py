@@ -169,7 +169,7 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     ),
     "contention-max-min": (
         {(*CONTENTION, "model"): "max-min"},
-        ["contention: share", 'means nothing with model = "max-min"'],
+        ["contention: share", 'is only allowed with model = "paper"'],
     ),
     "table-share": ({CONTENTION: {"table": [1, 2], "share": 1}}, ["table cannot stand together with share"]),
     "table-degradation": (

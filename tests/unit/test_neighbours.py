@@ -194,12 +194,12 @@ def test_replacing_the_model_replaces_its_fields() -> None:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"lanes": 2}, 'contention: lanes means something only with model = "reserved"'),
+        ({"lanes": 2}, 'contention: lanes is only allowed with model = "reserved"'),
         ({"model": "reserved"}, 'contention: lanes is required with model = "reserved"'),
         ({"model": "reserved", "lanes": 0}, "lanes must be an integer >= 1, not 0"),
         ({"model": "reserved", "lanes": 2.5}, "lanes must be an integer >= 1, not 2.5"),
-        ({"model": "reserved", "lanes": 2, "share": 1.0}, "share means nothing with model"),
-        ({"model": "reserved", "lanes": 2, "table": [1, 2]}, "table means nothing with model"),
+        ({"model": "reserved", "lanes": 2, "share": 1.0}, 'share is only allowed with model = "paper"'),
+        ({"model": "reserved", "lanes": 2, "table": [1, 2]}, 'table is only allowed with model = "paper"'),
         ({"model": "reserve", "lanes": 2}, "did you mean 'reserved'"),
     ],
 )

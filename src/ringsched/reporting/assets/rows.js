@@ -69,7 +69,7 @@ function drawSwitch({ name: whole, row, rows: count, level }, rows, width) {
   const middle = (y + last) / 2;
   const name = fitted(whole, last - y - 4, 11);
   return svg(
-    "g", { class: "switch" },
+    "g", { class: "network-switch" },
     svg("rect", { x: left + 4, y, width: 16, height: last - y, rx: 3 }),
     svg("text", { x: 0, y: 0, transform: `translate(${left + 16} ${middle}) rotate(-90)`, "text-anchor": "middle" }, name),
   );

@@ -141,6 +141,8 @@ def test_accounts_and_pictures_are_the_same_at_any_time(
 def test_answers_to_what_if_are_the_same_at_any_time(
     scenario: Scenario, data: st.DataObject, about_s: int
 ) -> None:
+    # Slots so long that neither slower links nor one more job make a job stand still.
+    scenario = scenario.replace(time=scenario.time.replace(slot_s=16.0))
     later, by_s = shifted(scenario, about_s)
     plan, after = (ringsched.plan(each, "longest-first") for each in (scenario, later))
     before, then = (
@@ -150,7 +152,8 @@ def test_answers_to_what_if_are_the_same_at_any_time(
     assert before.plan is not None
     assert then.plan is not None
     assert_shifted(before.plan, then.plan, by_s)
-    assert [change.job for change in then.changes] == [change.job for change in before.changes]
+    changes = {change.job: change.change_s for change in before.changes}
+    assert {change.job: change.change_s for change in then.changes} == pytest.approx(changes, abs=1e-5)
     fields = data.draw(job_fields(scenario.cluster.capacity))
     # Before, among and after the others.
     submit_s = data.draw(st.sampled_from([0.0, *(job.submit_s for job in scenario.jobs), 2.0**20]))

@@ -144,4 +144,4 @@ def _option(option: Option) -> dict[str, Any]:
 
 
 def _changes(changes: tuple[FinishChange, ...]) -> list[dict[str, Any]]:
-    return [asdict(change) | {"change_s": change.change_s} for change in changes]
+    return [asdict(change) for change in changes]

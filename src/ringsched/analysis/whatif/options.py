@@ -87,18 +87,23 @@ class Answer:
 
 def option_of(problem: Problem, before: Run, after: Run) -> Option:
     """Return what became of the last job of a problem and of all others."""
-    jobs, seconds_at = problem.scenario.jobs, problem.seconds_at
-    start_s, finish_s = seconds_at(after.starts[-1]), seconds_at(after.finishes[-1])
+    # Differences of what counts from the origin have all digits at Unix times, so that costs compare.
+    jobs, seconds, seconds_at = problem.scenario.jobs, problem.clock.seconds, problem.seconds_at
     changes = [
-        FinishChange(job=job.name, before_s=seconds_at(old), after_s=seconds_at(new))
+        FinishChange(
+            job=job.name,
+            before_s=seconds_at(old),
+            after_s=seconds_at(new),
+            change_s=seconds(new) - seconds(old),
+        )
         for job, old, new in zip(jobs, before.finishes, after.finishes, strict=False)
-        if not same_time(seconds_at(old), seconds_at(new), since_s=problem.origin_s)
+        if not same_time(seconds(old), seconds(new), since_s=0.0)
     ]
     return Option(
-        start_s=start_s,
-        finish_s=finish_s,
-        waiting_s=problem.clock.seconds(after.starts[-1] - problem.release[-1]),
-        completion_s=finish_s - jobs[-1].submit_s,
+        start_s=seconds_at(after.starts[-1]),
+        finish_s=seconds_at(after.finishes[-1]),
+        waiting_s=seconds(after.starts[-1] - problem.release[-1]),
+        completion_s=seconds(after.finishes[-1]) - (jobs[-1].submit_s - problem.origin_s),
         gpus=problem.placement(after.gpus[-1]),
         changes=tuple(sorted(changes, key=lambda change: -change.change_s)),
         makespan_s=objective_value(problem, after.finishes, MAKESPAN),

@@ -21,11 +21,7 @@ class FinishChange:
     job: str
     before_s: float
     after_s: float
-
-    @property
-    def change_s(self) -> float:
-        """How much later it ends."""
-        return self.after_s - self.before_s
+    change_s: float  # how much later it ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +139,12 @@ def finish_changes(before: Plan, after: Plan) -> tuple[FinishChange, ...]:
     before_s = {job.name: job.finish_s for job in before.jobs}
     since_s = min((job.start_s for job in (*before.jobs, *after.jobs)), default=0.0)
     changes = [
-        FinishChange(job=job.name, before_s=before_s[job.name], after_s=job.finish_s)
+        FinishChange(
+            job=job.name,
+            before_s=before_s[job.name],
+            after_s=job.finish_s,
+            change_s=job.finish_s - before_s[job.name],
+        )
         for job in after.jobs
         if job.name in before_s and not same_time(before_s[job.name], job.finish_s, since_s=since_s)
     ]

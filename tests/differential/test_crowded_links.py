@@ -127,7 +127,6 @@ def test_a_crowd_on_two_links(num_jobs: int) -> None:
 
 def test_a_crowd_too_large_to_be_held_against_itself_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some jobs at a time come to the same as all at once."""
-    monkeypatch.setattr(import_module("ringsched.contention.phases"), "AT_ONCE", 5)
     monkeypatch.setattr(import_module("ringsched.verify.phases"), "AT_A_TIME", 4)
     scenario = crowd(5, "phases", num_jobs=19, num_servers=5, num_racks=2, most_servers=4)
     assert_paces_are_those_of_the_reference(scenario)

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from ringsched.contention.extremes import uncontended_tau
 from tests.strategies import scenarios
 
 import ringsched
@@ -95,7 +94,7 @@ def test_kernel_equals_formula_and_contention_never_shortens_an_iteration(
             server_latency_s=scenario.contention.server_latency_ms * 1e-3,
         )
         assert contention_kernels.iteration_time_s(arrays, state, job) == tau
-        assert tau >= uncontended_tau(problem.works[job], shape, problem.network, scenario.contention)
+        assert tau >= problem.alone_tau(job, shape)
 
 
 @given(scenarios(), st.sampled_from(POLICIES))

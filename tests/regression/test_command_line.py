@@ -69,7 +69,7 @@ def test_duplicate_server_was_placed_by_its_position_after_expansion(tmp_path: P
 def test_unprintable_rack_broke_the_sentence_in_two(tmp_path: Path) -> None:
     rack = {"uplink_gbps": 1.0, "speed": 2}
     said = refused(tmp_path, write_json(tmp_path, edited({("cluster", "racks", "a\nb"): rack})))
-    assert r"cluster.switches.'a\nb': unknown key 'speed'" in said
+    assert r"cluster.racks.'a\nb': unknown key 'speed'" in said
 
 
 def test_sentence_listed_every_server_of_a_large_cluster(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_what_fair_links_do_not_have_is_said(tmp_path: Path) -> None:
     scenario.write_text(json.dumps(content))
     done = run("calibrate", "apply", fitted, scenario)
     assert done.exit_code == 0
-    assert done.stderr == "fair links have no share, degradation or table: left out\n"
+    assert done.stderr == "contention model 'max-min' has no degradation: left out\n"
     assert json.loads(done.stdout)["contention"] == {"model": "max-min", "server_latency_ms": 0.0}
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Thread
 from typing import Any
 
+import numba
+import numpy as np
 import pytest
 
 from ringsched import jit
@@ -15,7 +17,7 @@ from ringsched import jit
 DAY_S = 24 * 3600
 
 
-def test_threads_that_import_kernels_leave_the_setting_of_numba_alone(
+def test_threads_that_compile_kernels_leave_the_setting_of_numba_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     both_inside = Barrier(2)
@@ -25,23 +27,75 @@ def test_threads_that_import_kernels_leave_the_setting_of_numba_alone(
             both_inside.wait(timeout=0.3)
         except BrokenBarrierError:
             return function  # the other one waits outside, as it should
-        time.sleep(0.1 if function is second else 0)
+        time.sleep(0.1 if function.__name__ == "second" else 0)
         return function
 
+    @jit.kernel
     def first() -> None: ...
 
+    @jit.kernel
     def second() -> None: ...
 
-    monkeypatch.setattr(jit, "_njit", slow)
-    monkeypatch.setattr(jit, "_cache_folder", lambda _room: str(tmp_path))
-    before = jit.config.CACHE_DIR
-    threads = [Thread(target=jit.kernel, args=(function,)) for function in (first, second)]
+    first.__module__ = second.__module__ = "ringsched.engine.events"
+    monkeypatch.setattr(numba, "njit", slow)
+    monkeypatch.setattr(jit, "_cache_folder", lambda _package: str(tmp_path))
+    before = numba.config.CACHE_DIR
+    threads = [Thread(target=jit.compiled, args=(function,)) for function in (first, second)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert not both_inside.n_waiting
-    assert before == jit.config.CACHE_DIR
+    assert before == numba.config.CACHE_DIR
+
+
+LIMIT = 10
+
+
+@jit.part
+def _capped(value: int) -> int:
+    return min(value, LIMIT)
+
+
+@jit.python_only
+def _told(values: list[int]) -> None:
+    values.append(-1)
+
+
+@jit.kernel
+def _capped_sum(values: Any) -> int:
+    total = 0
+    for value in values:
+        total += _capped(value)
+    return total
+
+
+@jit.kernel
+def _told_once(values: Any) -> int:
+    _told(values)
+    return len(values)
+
+
+def test_a_kernel_runs_as_it_reads_and_compiled() -> None:
+    numbers = np.array([3, 20, 5])
+    assert _capped_sum(numbers) == jit.compiled(_capped_sum)(numbers) == 18
+    assert jit.runnable(_capped_sum, interpreted=True) is _capped_sum
+    assert jit.runnable(_capped_sum, interpreted=False) is jit.compiled(_capped_sum)
+
+
+@pytest.mark.compiled
+def test_what_is_for_python_only_is_nothing_to_a_compiled_kernel() -> None:
+    assert _told_once([1, 2]) == 3
+    assert jit.compiled(_told_once)(np.array([1, 2])) == 2
+
+
+def test_an_attribute_that_is_called_like_a_kernel_is_no_call_of_it() -> None:
+    """A kernel named like a field it reads was compiled as a part of itself, without end."""
+    from ringsched.contention.traffic import alone_gbps
+
+    assert (
+        jit.compiled(alone_gbps) is not alone_gbps or jit.runnable(alone_gbps, interpreted=True) is alone_gbps
+    )
 
 
 def folder(base: Path, name: str, *, days: float) -> Path:
@@ -70,20 +124,20 @@ def test_a_cache_that_cannot_be_tidied_stops_nobody(tmp_path: Path) -> None:
     jit._prune(tmp_path / f"kernels-{'0' * 16}")
 
 
-def test_a_room_is_compiled_anew_only_for_what_its_kernels_may_call(
+def test_a_package_is_compiled_again_only_for_what_its_kernels_may_call(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("model", *jit._ROOMS):
+    for name in ("model", *jit._USED):
         (tmp_path / name).mkdir()
     (tmp_path / "model" / "checks.py").write_text("")
     monkeypatch.setattr(jit, "_PACKAGE", tmp_path)
-    monkeypatch.setattr(jit.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
 
     def folders() -> dict[str, str | None]:
-        return {room: jit._cache_folder.__wrapped__(room) for room in jit._ROOMS}
+        return {package: jit._cache_folder.__wrapped__(package) for package in jit._USED}
 
     before = folders()
     (tmp_path / "placement" / "rule.py").write_text("changed")
     after = folders()
-    changed = {room for room in jit._ROOMS if before[room] != after[room]}
+    changed = {package for package in jit._USED if before[package] != after[package]}
     assert changed == {"placement", "search", "online"}

@@ -133,7 +133,8 @@ def _cache_folder(package: str) -> str | None:
     import numba
 
     digest = hashlib.sha256()
-    for path in (Path(__file__), _PACKAGE / "model" / "checks.py", *_kernel_files(package)):
+    constants = (_PACKAGE / "model" / name for name in ("checks.py", "objective.py"))
+    for path in (Path(__file__), *constants, *_kernel_files(package)):
         digest.update(path.read_bytes())
     for base in (numba.config.CACHE_DIR, _user_cache()):  # type: ignore[attr-defined]
         if base and _is_writable(Path(base)):

@@ -243,7 +243,8 @@ def duration_ticks(scenario: Scenario, iterations: int, tau: Amount) -> Amount:
 def release_ticks(scenario: Scenario, job: Job) -> Amount:
     """When the job enters the queue: the first slot boundary at or after it (1e-9 slack) when slotted."""
     if scenario.time.slotted:
-        return math.ceil(Fraction(job.submit_s) / Fraction(scenario.time.slot_s) - SLACK)
+        slots = Fraction(job.submit_s) / Fraction(scenario.time.slot_s)
+        return math.ceil(slots - SLACK - 2 * Fraction(math.ulp(slots)))
     return Fraction(job.submit_s)
 
 

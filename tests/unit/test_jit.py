@@ -129,7 +129,8 @@ def test_a_package_is_compiled_again_only_for_what_its_kernels_may_call(
 ) -> None:
     for name in ("model", *jit._USED):
         (tmp_path / name).mkdir()
-    (tmp_path / "model" / "checks.py").write_text("")
+    for name in ("checks.py", "objective.py"):
+        (tmp_path / "model" / name).write_text("")
     monkeypatch.setattr(jit, "_PACKAGE", tmp_path)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
 

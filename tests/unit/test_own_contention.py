@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Contention, Infeasible, InputError
+from ringsched import Contention, InputError
 from ringsched.contention.iteration_time import Ring
 from ringsched.contention.model import NO_LINK, CountingModel, Pace, PythonModel
 
@@ -122,35 +123,102 @@ def test_a_general_model_is_no_counting_one() -> None:
         ringsched.plan(small, "exact")
 
 
+def test_a_model_that_states_a_loose_limit_has_sound_bounds_and_blame() -> None:
+    """The speed alone was taken from the limit: bounds were far above makespans, and contention below 0."""
+
+    class Loose(GeneralPower):
+        name = "loose"
+
+        def factor(self, num_jobs: int) -> float:
+            return 1e3 * num_jobs**1.2
+
+    setting = under(Loose())
+    plan = ringsched.plan(setting, "list-scheduling")
+    exact = ringsched.plan(under(GeneralPower()), "list-scheduling")
+    assert plan.lower_bound_s == exact.lower_bound_s <= plan.makespan_s
+    assert all(account.contention_s >= 0 for account in ringsched.explain(setting, plan).jobs)
+
+
+@pytest.mark.parametrize("model", [Power(), GeneralPower()])
+def test_a_job_that_sends_nothing_is_blamed_where_the_model_counts_it(model: CountingModel) -> None:
+    held = [{"s0": [gpu], "s1": [gpu]} for gpu in (0, 1)]
+    jobs = [
+        job(name, gpus=2, iterations=10, gradient_mb=size, running_on=gpus)
+        for name, size, gpus in zip("az", (125.0, 0.0), held, strict=True)
+    ]
+    setting = scenario(cluster(2, 2), *jobs, contention={"model": model}, time={"model": "continuous"})
+    ledger = ringsched.explain(setting, ringsched.plan(setting, "longest-first"))
+    assert ledger.by_victim().keys() == {"a"}
+    assert ledger.by_culprit() == pytest.approx({"z": ledger.by_victim()["a"]})
+
+
+def test_models_of_one_class_are_told_apart_by_their_settings() -> None:
+    class Exponent(Power):
+        def __init__(self, exponent: float) -> None:
+            self._exponent = exponent
+
+        def settings(self) -> dict[str, float]:
+            return {"exponent": self._exponent}
+
+    assert under(Exponent(1.2)).sha256() == under(Exponent(1.2)).sha256() != under(Exponent(1.9)).sha256()
+    assert under(Power()).sha256() != under(GeneralPower()).sha256()
+
+
+def test_no_file_can_hold_a_custom_model(tmp_path: Path) -> None:
+    for name in ("s.json", "s.toml"):
+        with pytest.raises(InputError, match="'power' is a custom model, which a scenario file cannot hold"):
+            ringsched.save_scenario(under(Power()), tmp_path / name)
+        assert not (tmp_path / name).exists()
+
+
 class Wrong(GeneralPower):
     name = "wrong"
 
-    def __init__(self, answer: object) -> None:
+    def __init__(self, pace: Pace | None) -> None:
         super().__init__()
-        self._answer = answer
+        self._pace = pace
 
     def iteration_times(self, rings: Mapping[int, Ring], uplink_gbps: Sequence[float]) -> dict[int, Pace]:
-        return {number: Pace(self._answer, NO_LINK) for number in rings} if self._answer else {}  # type: ignore[arg-type]
+        return dict.fromkeys(rings, self._pace) if self._pace else {}
 
 
 @pytest.mark.parametrize(
-    ("answer", "sentence"),
+    ("pace", "sentence"),
     [
-        (-1.0, "'wrong' returned -1.0 for an iteration time; it must be a number > 0"),
-        (float("nan"), "'wrong' returned nan for an iteration time"),
-        (None, "'wrong' returned no iteration time for one of the jobs"),
+        (Pace(-1.0, NO_LINK), "'wrong' returned an iteration time of -1.0 s; alone it is"),
+        (Pace(1e9, NO_LINK), "by the model's factor at most"),
+        (Pace(float("nan"), NO_LINK), "'wrong' returned an iteration time of nan s"),
+        (Pace("x", NO_LINK), "'wrong' returned 'x' for an iteration time"),  # type: ignore[arg-type]
+        (Pace(0.3, 99), "'wrong' returned 99 as the limiting link"),
+        (None, "'wrong' returned no iteration time, for job number"),
     ],
 )
-def test_wrong_answers_are_refused(answer: object, sentence: str) -> None:
+@pytest.mark.parametrize("time", ["continuous", "slotted"])
+def test_wrong_answers_are_refused(pace: Pace | None, sentence: str, time: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        ringsched.plan(under(Wrong(answer)), "list-scheduling")
+        ringsched.plan(under(Wrong(pace), time), "list-scheduling")
+
+
+@pytest.mark.parametrize("factor", [0.5, float("nan"), -1.0, "x"])
+def test_wrong_factors_are_refused(factor: float) -> None:
+    class Bad(CountingModel):
+        name = "bad"
+
+        def factor(self, num_jobs: int) -> float:
+            return factor
+
+    with pytest.raises(InputError, match="'bad' has factors"):
+        ringsched.plan(under(Bad()), "longest-first")
 
 
 def test_something_else_is_no_model() -> None:
-    class Nameless:
+    class Named:
         name = "x"
 
-    with pytest.raises((InputError, Infeasible), match="must be a name or a ContentionModel"):
-        ringsched.plan(under(Nameless()), "longest-first")
-    with pytest.raises(InputError, match="model must be"):
-        Contention(model="papper")
+    with pytest.raises(InputError, match="must be a name, a CountingModel or a PythonModel"):
+        ringsched.plan(under(Named()), "longest-first")
+    for wrong in ("papper", 3, [], None):
+        with pytest.raises(InputError, match="model must be"):
+            Contention(model=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="is a custom model with the name of ringsched's own 'paper'"):
+        Contention(model=type("Paper", (Power,), {"name": "paper"})())

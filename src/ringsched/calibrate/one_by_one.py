@@ -36,6 +36,8 @@ def simulate_exchanges(
     """
     if any(len(job.placement) < 2 for job in jobs):
         raise InputError("must have two workers or more: one alone exchanges nothing", field="placement")
+    if calibration.intra_server_gbps is None and any(len(job.servers) == 1 for job in jobs):
+        raise InputError("is needed for a job inside one server", field="intra_server_gbps")
     rates_of = _fair_rates(jobs, calibration)
     rests_s = [rest_s(job, calibration) for job in jobs]
     wakes_s = list(starts_s)  # when the computation of a job ends

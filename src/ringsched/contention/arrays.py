@@ -46,11 +46,12 @@ def links_of(
     return Links(
         kernel=model.kernel,
         python=model if isinstance(model, PythonModel) else None,
+        silent_jobs_contend=model.silent_jobs_contend,
         num_servers=network.num_servers,
         intra_gbps=network.intra_server_gbps,
         latency_s=latency_s,
         uplink_gbps=uplink_gbps,
-        alone_gbps=uplink_gbps / factor[1],
+        alone_gbps=uplink_gbps / model.alone_factor(),
         parent_of=np.array(network.parent_of, dtype=np.int64),
         link_first=offsets(most_jobs),
         factor=factor,

@@ -1,4 +1,4 @@
-"""A network with its contention model: what everybody asks who wants to know how long iterations take."""
+"""The network with its contention model; answers how long iterations take."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Fabric:
 
     def alone_tau(self, work: Work, shape: Shape) -> float:
         """Return seconds per iteration at a placement, with no other job around."""
-        alone, uplinks = self.model.factor(1), self.network.uplink_gbps
+        alone, uplinks = self.model.alone_factor(), self.network.uplink_gbps
         return self.ring(work, shape).tau(
             min((uplinks[link] / alone for link in shape.links), default=math.inf)
         )
@@ -95,7 +95,7 @@ class Extremes:
         self._largest_server = servers[0]
         self._capacity_of_largest = list(accumulate(servers))
         # Alone on it, a job has all of a link, or a lane if they are reserved.
-        self._fastest_gbps = max(network.uplink_gbps[: network.num_servers]) / model.factor(1)
+        self._fastest_gbps = max(network.uplink_gbps[: network.num_servers]) / model.alone_factor()
         # With every link as full as can be: no more jobs on it than GPUs below it.
         most_jobs = [max(1, min(capacity, num_spreadable_jobs)) for capacity in network.capacity]
         factor = {num_jobs: model.factor(num_jobs) for num_jobs in set(most_jobs)}

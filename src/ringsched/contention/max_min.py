@@ -24,6 +24,8 @@ _SERVED = -1.0  # the demand of a job that has its rate
 class FairModel(ContentionModel):
     """Links are shared fairly, so a job has at least an equal part of each, or all it asks for."""
 
+    silent_jobs_contend = False
+
     def __init__(self, settings: Contention) -> None:
         del settings  # there is nothing to set
 

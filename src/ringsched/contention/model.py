@@ -36,21 +36,32 @@ class ContentionModel(ABC):
     is_counting
         Whether a job's share of a link depends on the number of jobs there alone. Then one job less
         never slows another, which some policies rely on.
+    silent_jobs_contend
+        Whether a job that sends nothing still slows the other jobs on its links.
     lanes
         How many jobs a link carries side by side without slowing each other.
     """
 
-    name: str
+    name: str = ""
     kernel: ClassVar[int]
     is_counting: ClassVar[bool] = False
+    silent_jobs_contend: ClassVar[bool] = True
     lanes: int = 1
 
     @abstractmethod
     def factor(self, num_jobs: int) -> float:
-        """Return f: by how much `num_jobs` jobs on one link slow each of them at most; f(1) is for one alone.
+        """Return f >= 1: by how much `num_jobs` jobs on one link slow each of them at most.
 
-        It must not fall as the number rises: best and worst cases rest on it.
+        It must not fall as the number rises: the worst case rests on it.
         """
+
+    def alone_factor(self) -> float:
+        """Return by how much a job that is alone on a link has less than all of it: exact, not a limit."""
+        return 1.0
+
+    def settings(self) -> Mapping[str, float | str]:
+        """Return what tells two models of one class apart, for checksums of scenarios."""
+        return {}
 
     def worst_case_tau(self, ring: Ring, alone_gbps: float, crowded_gbps: float) -> float:
         """Return a tau that no job like this one exceeds.
@@ -69,6 +80,10 @@ class CountingModel(ContentionModel):
 
     kernel = COUNTING
     is_counting = True
+
+    def alone_factor(self) -> float:
+        """Return f(1), which is exact here."""
+        return self.factor(1)
 
 
 class PythonModel(ContentionModel):

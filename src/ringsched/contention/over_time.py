@@ -9,7 +9,7 @@ import numpy as np
 
 from ringsched.contention.arrays import new_traffic, offsets
 from ringsched.contention.iteration_time import Ring
-from ringsched.contention.model import NO_LINK
+from ringsched.contention.model import COUNTING, MAX_MIN, NO_LINK, PHASES, PYTHON
 from ringsched.contention.sharing import iteration_time, limiting_link, num_contenders, share_links
 from ringsched.contention.traffic import (
     NUM_TOUCHED,
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from ringsched.contention.traffic import Floats, Integers
 
-_SMALL = 200  # jobs, up to which compiling would take longer than running the sweep as Python
+_SMALL = 1e6  # about a second as plain Python, which compiling would take at least
+_EFFORT = {COUNTING: 1, MAX_MIN: 17, PHASES: 160, PYTHON: 1}  # measured: microseconds for two jobs that meet
 _RECORDS = 4096  # to begin with
 
 
@@ -65,7 +66,8 @@ class _Records(NamedTuple):
 def paces_of(links: Links, rings: Sequence[Ring], starts: Sequence[float], ends: Sequence[float]) -> Paces:
     """Return the iteration times of jobs from their starts to their ends, each with all that are there."""
     visits, traffic = _visits(rings, starts, ends), new_traffic(links)
-    interpreted = links.python is not None or len(rings) <= _SMALL
+    meetings = float((np.diff(links.link_first).astype(np.float64) ** 2).sum())
+    interpreted = links.python is not None or _EFFORT[links.kernel] * meetings <= _SMALL
     sweep = runnable(_sweep, interpreted=interpreted)
     runnable(clear, interpreted=interpreted)(links, traffic)
     kept: list[tuple[NDArray[Any], ...]] = []
@@ -85,13 +87,15 @@ def paces_of(links: Links, rings: Sequence[Ring], starts: Sequence[float], ends:
 
 def _visits(rings: Sequence[Ring], starts: Sequence[float], ends: Sequence[float]) -> _Visits:
     num_jobs = len(rings)
-    time = np.concatenate((np.array(ends, dtype=np.float64), np.array(starts, dtype=np.float64)))
-    comes = np.arange(2 * num_jobs) >= num_jobs
+    come_at, go_at = np.array(starts, dtype=np.float64), np.array(ends, dtype=np.float64)
+    stay = np.flatnonzero(go_at > come_at)  # a job that goes when it comes meets no other
+    time = np.concatenate((go_at[stay], come_at[stay]))
+    comes = np.arange(2 * len(stay)) >= len(stay)
     order = np.argsort(time, kind="stable")  # at one instant those that go stay first
     links = [np.array(ring.links, dtype=np.int64) for ring in rings]
     return _Visits(
         time=time[order],
-        job=np.concatenate((np.arange(num_jobs), np.arange(num_jobs)))[order],
+        job=np.concatenate((stay, stay))[order],
         comes=comes[order],
         crossed_first=offsets(np.array([len(own) for own in links], dtype=np.int64)),
         crossed=np.concatenate([np.zeros(0, dtype=np.int64), *links]),

@@ -7,7 +7,15 @@ from typing import Any
 
 from ringsched.contention.iteration_time import Ring, Work
 from ringsched.contention.max_min import MaxMin, fill
-from ringsched.contention.model import COUNTING, MAX_MIN, NO_LINK, PHASES, ContentionModel, PythonModel
+from ringsched.contention.model import (
+    COUNTING,
+    MAX_MIN,
+    NO_LINK,
+    PHASES,
+    ContentionModel,
+    CountingModel,
+    PythonModel,
+)
 from ringsched.contention.network import Shape
 from ringsched.contention.paper import Paper
 from ringsched.contention.phases import Phases, meet_by_chance
@@ -35,11 +43,25 @@ def model_of(settings: Contention) -> ContentionModel:
     """Return the contention model of a scenario."""
     if isinstance(settings.model, str):
         return _MODELS[settings.model](settings)
-    if not isinstance(settings.model, ContentionModel):
+    model = settings.model
+    if not isinstance(model, CountingModel | PythonModel):
         raise InputError(
-            f"must be a name or a ContentionModel, not {shown(settings.model)}", field="contention.model"
+            f"must be a name, a CountingModel or a PythonModel, not {shown(model)}", field="contention.model"
         )
-    return settings.model
+    _check_factors(model)
+    return model
+
+
+def _check_factors(model: ContentionModel) -> None:
+    """Refuse a custom model whose factors cannot be upper limits."""
+    factors = [model.factor(number) for number in (1, 2, 3, 4, 8, 16)]
+    numbers = all(isinstance(factor, int | float) and math.isfinite(factor) for factor in factors)
+    if not numbers or factors[0] < 1 or factors != sorted(factors):
+        raise InputError(
+            f"{model.name!r} has factors {factors} at 1, 2, 3, 4, 8 and 16 jobs; they must be numbers >= 1 "
+            "that do not fall",
+            field="contention.model:",
+        )
 
 
 @part
@@ -84,8 +106,8 @@ def limiting_link(links: Links, traffic: Traffic, job: int) -> int:
 
 @kernel
 def num_contenders(links: Links, traffic: Traffic, link: int) -> int:
-    """Return how many jobs on a link slow each other; one that sends nothing does so only if heads count."""
-    if links.kernel == COUNTING:
+    """Return how many jobs on a link slow each other."""
+    if links.silent_jobs_contend:
         return traffic.num_on_link[link]
     number = 0
     first = links.link_first[link]
@@ -107,21 +129,37 @@ def _ask_python(links: Links, traffic: Traffic) -> None:
                 rings[job] = _ring(links, traffic, job)
     if not rings:
         return
-    paces = links.python.iteration_times(rings, links.uplink_gbps.tolist())
-    for job in rings:
-        if job not in paces:
-            raise InputError(
-                f"{links.python.name!r} returned no iteration time for one of the jobs it was asked about",
-                field="contention.model",
-            )
-        tau, link = paces[job]
-        if not tau > 0 or not math.isfinite(tau):
-            raise InputError(
-                f"{links.python.name!r} returned {tau!r} for an iteration time; it must be a number > 0",
-                field="contention.model",
-            )
-        traffic.tau[job], traffic.limit[job] = tau, link
+    uplink_gbps = links.uplink_gbps.tolist()
+    paces = links.python.iteration_times(rings, uplink_gbps)
+    for job, ring in rings.items():
+        _check_pace(links, traffic, job, ring, paces.get(job))
+        traffic.tau[job], traffic.limit[job] = paces[job]
         touch(traffic, job)
+
+
+def _check_pace(links: Links, traffic: Traffic, job: int, ring: Ring, pace: Any) -> None:
+    """Refuse an answer of a custom model that contradicts what it says of itself."""
+    assert links.python is not None
+    problem = ""
+    if pace is None:
+        problem = "returned no iteration time"
+    elif not isinstance(pace.tau, int | float):
+        problem = f"returned {shown(pace.tau)} for an iteration time; it must be a number of seconds"
+    elif pace.link not in (NO_LINK, *ring.links):
+        problem = (
+            f"returned {shown(pace.link)} as the limiting link; it must be one of {ring.links} or NO_LINK"
+        )
+    else:
+        alone_s = ring.tau(min(float(links.alone_gbps[link]) for link in ring.links))
+        shared = (links.uplink_gbps[link] / links.factor[traffic.num_on_link[link]] for link in ring.links)
+        longest_s = ring.tau(float(min(shared)))
+        if not alone_s * (1 - 1e-9) <= pace.tau <= longest_s * (1 + 1e-9):
+            problem = (
+                f"returned an iteration time of {pace.tau!r} s; alone it is {alone_s:g} s, and by the "
+                f"model's factor at most {longest_s:g} s"
+            )
+    if problem:
+        raise InputError(f"{links.python.name!r} {problem}, for job number {job}", field="contention.model:")
 
 
 def _ring(links: Links, traffic: Traffic, job: int) -> Ring:

@@ -36,6 +36,7 @@ class Links(NamedTuple):
 
     kernel: int  # of the contention model
     python: ContentionModel | None  # the model itself, where it is the user's
+    silent_jobs_contend: bool
     num_servers: int
     intra_gbps: float
     latency_s: float  # per server

@@ -79,7 +79,10 @@ class Clock:
 
     def release(self, submit_s: float) -> float:
         """Return the instant at which a job enters the queue: at its submit, or the next slot boundary."""
-        return math.ceil(submit_s / self.unit_s - SLACK) if self.slotted else submit_s
+        if not self.slotted:
+            return submit_s
+        ratio = submit_s / self.unit_s
+        return math.ceil(ratio - SLACK - 2 * math.ulp(ratio))  # at Unix times a ratio itself is rounded
 
     def instant(self, start_s: float) -> float:
         """Return the instant written as `start_s` in a plan."""

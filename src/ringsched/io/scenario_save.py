@@ -10,7 +10,7 @@ from typing import Any
 
 from ringsched.io.files import check_writable, write_lines
 from ringsched.io.jobs_text import jobs_lines
-from ringsched.io.scenario_text import scenario_lines
+from ringsched.io.scenario_text import check_can_be_saved, scenario_lines
 from ringsched.model import Scenario
 from ringsched.model.cluster import RACKS, SWITCHES
 
@@ -34,6 +34,7 @@ def save_scenario(scenario: Scenario, path: str | os.PathLike[str]) -> None:
     if jobs_file is None:
         write_lines(path, scenario_lines(scenario))
         return
+    check_can_be_saved(scenario)
     check_writable(path)
     write_lines(jobs_file, jobs_lines(scenario.jobs))
     write_lines(path, _toml(scenario.replace(jobs=()).expanded(), jobs_file.name))

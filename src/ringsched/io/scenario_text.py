@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ringsched.errors import InputError
 from ringsched.model import Scenario
 
 
@@ -21,8 +22,18 @@ def scenario_to_json(scenario: Scenario) -> str:
     return "".join(scenario_lines(scenario))
 
 
+def check_can_be_saved(scenario: Scenario) -> None:
+    """Refuse a scenario that no file can hold."""
+    if not isinstance(scenario.contention.model, str):
+        name = scenario.contention.model_name
+        raise InputError(
+            f"= {name!r} is a custom model, which a scenario file cannot hold", field="contention.model"
+        )
+
+
 def scenario_lines(scenario: Scenario) -> Iterator[str]:
     """Yield the same text piece by piece: a million jobs as nested dicts would not fit the memory."""
+    check_can_be_saved(scenario)
     fields = scenario.replace(jobs=()).expanded()
     written = {key: _dumps(value) for key, value in fields.items() if key != "jobs"}
     written["cluster"] = _cluster(fields["cluster"])

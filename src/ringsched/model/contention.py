@@ -74,8 +74,11 @@ class Contention(Replaceable):
     lanes: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.model, str):
+        name = self.model if isinstance(self.model, str) else getattr(self.model, "name", None)
+        if isinstance(self.model, str) or not isinstance(name, str) or not name:
             choice(self.model, "model", _DECLARED)
+        elif name in _DECLARED:
+            raise InputError(f"is a custom model with the name of ringsched's own {name!r}", field="model")
         settle(self, server_latency_ms=number(self.server_latency_ms, "server_latency_ms", minimum=0))
         self._check_fields()
         if self.table is not None:
@@ -139,7 +142,12 @@ class Contention(Replaceable):
 
     def expanded(self) -> dict[str, Any]:
         """Return the fields as a scenario file writes them, defaults filled in."""
-        fields: dict[str, Any] = {"model": self.model_name, "server_latency_ms": self.server_latency_ms}
+        model: Any = self.model
+        if not isinstance(model, str):  # no file can hold it, but a checksum can
+            kind = type(model)
+            settings = dict(getattr(model, "settings", dict)())
+            model = {"name": model.name, "class": f"{kind.__module__}.{kind.__qualname__}"} | settings
+        fields: dict[str, Any] = {"model": model, "server_latency_ms": self.server_latency_ms}
         given = {name: getattr(self, name) for name in _SETTINGS if getattr(self, name) is not None}
         if self.table is not None:
             given["table"] = list(self.table)

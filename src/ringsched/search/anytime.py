@@ -136,7 +136,7 @@ class AnytimeSearch:
         round_steps = max(10, min(500, 100_000 // len(self._task.arrivals)))
         most_stale = STALE_STEPS * len(self._task.arrivals)
         number, stale, value_s = 0, 0, self.value_s
-        with ThreadPoolExecutor(self.num_threads) as pool:
+        with ThreadPoolExecutor(1 if self._arrays.interpreted else self.num_threads) as pool:
             while not self._is_over(stop) and stale < most_stale:
                 self._round(pool, round_steps, stop, on_progress)
                 number += 1

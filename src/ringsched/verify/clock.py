@@ -103,7 +103,8 @@ class Slots:
         return abs(self._ratio(time_s) - slot) <= min(1e-9 * max(1, abs(slot)), 1e-3)
 
     def release(self, submit_s: float) -> float:
-        return math.ceil(self._ratio(submit_s) - 1e-9) - self.origin
+        ratio = self._ratio(submit_s)
+        return math.ceil(ratio - (1e-9 + 2 * math.ulp(ratio))) - self.origin
 
     def pace(self, tau_s: float) -> float:
         # phi = floor(slot / tau + 1e-9), section "Time".

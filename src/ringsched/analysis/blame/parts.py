@@ -65,9 +65,9 @@ class Split:
         self._extremes = Extremes(fabric, sum(gpus >= 2 for gpus in problem.gpus))
         rings = [fabric.ring(work, shape) for work, shape in zip(problem.works, self.shapes, strict=True)]
         self._paces = fabric.paces(rings, run.starts, run.finishes)
-        # A counting model counts jobs that send nothing too; under any other these slow nobody.
         self._slows = np.array(
-            [fabric.model.is_counting or work.exchange_gbit > 0 for work in problem.works], dtype=np.bool_
+            [fabric.model.silent_jobs_contend or work.exchange_gbit > 0 for work in problem.works],
+            dtype=np.bool_,
         )
 
     def parts(self, job: int, lost_s: Floats) -> Parts:

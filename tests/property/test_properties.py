@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections import Counter
 from pathlib import Path
@@ -15,8 +16,7 @@ from tests.strategies import scenarios
 
 import ringsched
 from ringsched import Infeasible, Plan, Scenario
-from ringsched.contention import kernels as contention_kernels
-from ringsched.contention.iteration_time import iteration_time_s, sharing_factor
+from ringsched.contention.sharing import iteration_time
 from ringsched.engine import kernels
 from ringsched.engine.arrays import arrays_of
 from ringsched.engine.problem import problem_of
@@ -81,20 +81,16 @@ def test_kernel_equals_formula_and_contention_never_shortens_an_iteration(
             shapes[job] = problem.shape(free[:gpus])
             kernels.start(arrays, state, job, 0)
             del free[:gpus]
+    kernels.settle(arrays, state)
+    fabric = problem.fabric
     num_jobs_on = Counter(link for shape in shapes.values() for link in shape.links)
     for job, shape in shapes.items():
         shared = [
-            problem.network.uplink_gbps[link] / sharing_factor(scenario.contention, num_jobs_on[link])
-            for link in shape.links
+            problem.network.uplink_gbps[link] / fabric.model.factor(num_jobs_on[link]) for link in shape.links
         ]
-        tau = iteration_time_s(
-            problem.works[job],
-            bandwidth_gbps=min([shape.free_gbps, *shared]),
-            num_servers=shape.num_servers,
-            server_latency_s=scenario.contention.server_latency_ms * 1e-3,
-        )
-        assert contention_kernels.iteration_time_s(arrays, state, job) == tau
-        assert tau >= problem.alone_tau(job, shape)
+        tau = fabric.ring(problem.works[job], shape).tau(min([math.inf, *shared]))
+        assert iteration_time(arrays.links, state.traffic, job) == tau
+        assert tau >= fabric.alone_tau(problem.works[job], shape)
 
 
 @given(scenarios(), st.sampled_from(POLICIES))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from ringsched import Scenario
@@ -35,6 +36,16 @@ def plan_request(scenario: Scenario, policy: str) -> Callable[[], dict[str, Any]
         return reply  # type: ignore[no-any-return]
 
     return answer
+
+
+def generated(kind: str, **options: Any) -> Any:
+    """Return a generated scenario; older versions call switches racks."""
+    import ringsched
+
+    generate = getattr(ringsched, f"generate_{kind}")
+    if "switches" not in signature(generate).parameters and "switches" in options:
+        options["racks"] = options.pop("switches")
+    return generate(**options)
 
 
 def _first(*places: str) -> Any:

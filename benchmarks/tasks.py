@@ -128,7 +128,7 @@ def _compare_command() -> Prepared:
 
 def _bounds(size: str, objective: str) -> Prepared:
     scenario = (
-        ringsched.generate_paper(seed=1) if size == "paper" else _uniform(jobs=2000, servers=250, racks=10)
+        ringsched.generate_paper(seed=1) if size == "paper" else _uniform(jobs=2000, servers=250, switches=10)
     )
     work = partial(ringsched.lower_bounds, scenario, objective)
     return work, lambda bounds: [bound.value_s for bound in bounds]
@@ -219,14 +219,14 @@ def _planning(policy: str, **options: Any) -> Prepared:
 
 
 def _million(jobs: int) -> Prepared:
-    scenario = ringsched.generate_poisson(
-        seed=0, jobs=jobs, servers=1250, gpus_per_server=10, racks=50, load=0.8
+    scenario = adapters.generated(
+        "poisson", seed=0, jobs=jobs, servers=1250, gpus_per_server=10, switches=50, load=0.8
     )
     return partial(ringsched.simulate, scenario), _times
 
 
 def _simpy() -> Prepared:
-    scenario = ringsched.generate_poisson(seed=0, jobs=4000, servers=64, racks=8, load=0.8)
+    scenario = adapters.generated("poisson", seed=0, jobs=4000, servers=64, switches=8, load=0.8)
     return partial(ringsched.simulate, scenario), _times
 
 
@@ -250,12 +250,12 @@ def _insights() -> Iterator[tuple[str, Prepare]]:
 
 
 def _explain(policy: str) -> Prepared:
-    scenario = _uniform(jobs=2000, servers=250, racks=10)
+    scenario = _uniform(jobs=2000, servers=250, switches=10)
     return partial(ringsched.explain, scenario, ringsched.plan(scenario, policy)), _entries
 
 
 def _without(policy: str) -> Prepared:
-    scenario = _uniform(jobs=2000, servers=250, racks=10)
+    scenario = _uniform(jobs=2000, servers=250, switches=10)
     ledger = ringsched.explain(scenario, ringsched.plan(scenario, policy))
     worst = next(iter(ledger.by_culprit()), scenario.jobs[0].name)
     return partial(ledger.without, worst), _nothing
@@ -289,7 +289,7 @@ def _verify_paper() -> Prepared:
 
 
 def _verify_large() -> Prepared:
-    scenario = _uniform(jobs=2000, servers=250, racks=10)
+    scenario = _uniform(jobs=2000, servers=250, switches=10)
     return partial(ringsched.verify, scenario, ringsched.plan(scenario, "list-scheduling")), _valid
 
 
@@ -300,7 +300,7 @@ def _report_paper() -> Prepared:
 
 
 def _report_large() -> Prepared:
-    scenario = _uniform(jobs=2000, servers=250, racks=10)
+    scenario = _uniform(jobs=2000, servers=250, switches=10)
     return partial(ringsched.report, scenario, ringsched.plan(scenario, "list-scheduling")), _nothing
 
 
@@ -314,7 +314,7 @@ def _crowded() -> Iterator[tuple[str, Prepare]]:
 def _crowded_step(policy: str, model: str, step: str) -> Prepared:
     # By first-fit nearly all jobs share links; under phases that takes seconds with 1,000 jobs.
     servers = 100 if policy == "longest-first" else 40
-    scenario = _uniform(seed=1, jobs=10 * servers, servers=servers, racks=5)
+    scenario = _uniform(seed=1, jobs=10 * servers, servers=servers, switches=5)
     scenario = _under(scenario, model)
     if step == "plan":
         return partial(ringsched.plan, scenario, policy), _times
@@ -336,14 +336,14 @@ def _request(jobs: int, policy: str) -> Prepared:
     if jobs == 160:
         scenario = ringsched.generate_paper(seed=1, horizon_s=None)
     else:
-        scenario = _uniform(jobs=jobs, servers=jobs // 8, racks=10)
+        scenario = _uniform(jobs=jobs, servers=jobs // 8, switches=10)
     return adapters.plan_request(scenario, policy), lambda reply: json.loads(reply.content)["plan"][
         "makespan_s"
     ]
 
 
 def _uniform(*, jobs: int, servers: int, seed: int = 0, **options: Any) -> Scenario:
-    return ringsched.generate_uniform(seed=seed, servers=servers, gpus_per_server=8, jobs=jobs, **options)
+    return adapters.generated("uniform", seed=seed, servers=servers, gpus_per_server=8, jobs=jobs, **options)
 
 
 def _under(scenario: Scenario, model: str) -> Scenario:
@@ -355,7 +355,7 @@ def _philly() -> Scenario:
     """Return the first jobs of the trace, or generated jobs where the trace is not available."""
     path = TRACES / "philly.csv.gz"
     if not path.exists():
-        return ringsched.generate_poisson(seed=0, jobs=PHILLY_JOBS, servers=64, racks=8, load=1.1)
+        return adapters.generated("poisson", seed=0, jobs=PHILLY_JOBS, servers=64, switches=8, load=1.1)
     scenario = ringsched.import_trace(path, "philly").scenario
     return scenario.replace(jobs=scenario.jobs[:PHILLY_JOBS])
 
@@ -365,7 +365,9 @@ def _muri() -> Scenario:
     """Return the trace at a load of 0.8, or generated jobs where the trace is not available."""
     path = TRACES / "muri_trace1.csv.gz"
     if not path.exists():
-        return ringsched.generate_poisson(seed=0, jobs=1500, servers=64, racks=8, load=0.8, sizes="paper")
+        return adapters.generated(
+            "poisson", seed=0, jobs=1500, servers=64, switches=8, load=0.8, sizes="paper"
+        )
     scenario = ringsched.import_trace(path, "muri").scenario
     factor = ringsched.offered_load(scenario) / 0.8
     return scenario.replace(jobs=tuple(job.replace(submit_s=job.submit_s * factor) for job in scenario.jobs))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.contention.network import CORE, Network, Shape
+from ringsched.contention.network import CORE, Network
 from ringsched.engine.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -126,8 +126,5 @@ def _duration(problem: Problem, job: int, speeds: Sequence[Speed]) -> float:
     if not speeds:
         return math.inf
     fabric, work = problem.fabric, problem.works[job]
-    tau = min(
-        fabric.ring(work, Shape((), speed.num_servers, speed.bandwidth_gbps)).tau(math.inf)
-        for speed in speeds
-    )
+    tau = min(fabric.tau(work, speed.num_servers, speed.bandwidth_gbps) for speed in speeds)
     return problem.clock.duration(problem.iterations[job], problem.clock.rate(tau))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
-from ringsched.contention.iteration_time import Ring, Work
+from ringsched.contention.iteration_time import Ring, Work, iteration_time_s
 from ringsched.contention.model import ContentionModel, Pace
 from ringsched.contention.network import Network, Shape, network_of, shape_of
 from ringsched.contention.sharing import model_of
@@ -38,12 +38,17 @@ class Fabric:
         """Return a job as it runs on its GPUs."""
         return Ring(work, shape, self.latency_s * shape.num_servers)
 
+    def tau(self, work: Work, num_servers: int, bandwidth_gbps: float) -> float:
+        """Return eq. (8) for a job on so many servers at a bandwidth."""
+        exchange_gbit, reduce_s, compute_s = work
+        latency_s = self.latency_s * num_servers
+        return iteration_time_s(exchange_gbit, reduce_s, latency_s, compute_s, bandwidth_gbps)
+
     def alone_tau(self, work: Work, shape: Shape) -> float:
         """Return seconds per iteration at a placement, with no other job around."""
         alone, uplinks = self.model.alone_factor(), self.network.uplink_gbps
-        return self.ring(work, shape).tau(
-            min((uplinks[link] / alone for link in shape.links), default=math.inf)
-        )
+        gbps = min([shape.free_gbps, *(uplinks[link] / alone for link in shape.links)])
+        return self.tau(work, shape.num_servers, gbps)
 
     def iteration_times(self, rings: Mapping[_Key, Ring]) -> dict[_Key, Pace]:
         """Return how fast each of these jobs goes while all of them run."""
@@ -107,20 +112,17 @@ class Extremes:
         """Return a tau below that of every placement: one server, or the fewest and fastest of several."""
         tau = math.inf
         if self._largest_server >= gpus:
-            tau = self._ring(work, 1, self._intra_gbps).tau(math.inf)
+            tau = self._fabric.tau(work, 1, self._intra_gbps)
         if gpus >= 2 and self._num_servers >= 2:
             fewest = bisect_left(self._capacity_of_largest, gpus) + 1
-            tau = min(tau, self._ring(work, max(2, fewest), math.inf).tau(self._fastest_gbps))
+            tau = min(tau, self._fabric.tau(work, max(2, fewest), self._fastest_gbps))
         return tau
 
     def worst_case_tau(self, work: Work, gpus: int) -> float:
         """Return a tau above that of every placement; of a one-GPU job its best case."""
         if gpus == 1:
             return self.best_case_tau(work, gpus)
-        ring = self._ring(work, min(gpus, self._num_servers), self._intra_gbps)
+        ring = self._fabric.ring(work, Shape((), min(gpus, self._num_servers), self._intra_gbps))
         if self._num_servers < 2:
             return ring.tau(math.inf)
         return self._fabric.model.worst_case_tau(ring, self._slowest_alone_gbps, self._slowest_gbps)
-
-    def _ring(self, work: Work, num_servers: int, free_gbps: float) -> Ring:
-        return self._fabric.ring(work, Shape((), num_servers, free_gbps))

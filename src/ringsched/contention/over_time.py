@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ringsched.contention.traffic import Floats, Integers
 
-_SMALL = 1e6  # about a second as plain Python, which compiling would take at least
+_SMALL = 2e4  # about 20 ms as plain Python; kernels that are compiled already are much faster
 _EFFORT = {COUNTING: 1, MAX_MIN: 17, PHASES: 160, PYTHON: 1}  # measured: microseconds for two jobs that meet
 _RECORDS = 4096  # to begin with
 

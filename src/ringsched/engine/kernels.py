@@ -81,8 +81,17 @@ def settle(arrays: Arrays, state: State) -> None:
         if is_new:
             push(state, job)
         else:
-            place = rise(state.heap, state.heap_place[job], _ends_before, _note_place, state)
-            sink(state.heap, state.counts[NUM_RUNNING], place, _ends_before, _note_place, state)
+            place = rise(
+                state.heap, state.heap_place[job], _ends_before, _note_place, (state.finish, state.heap_place)
+            )
+            sink(
+                state.heap,
+                state.counts[NUM_RUNNING],
+                place,
+                _ends_before,
+                _note_place,
+                (state.finish, state.heap_place),
+            )
     forget_touched(traffic)
 
 
@@ -169,7 +178,7 @@ def push(state: State, job: int) -> None:
     place = state.counts[NUM_RUNNING]
     state.counts[NUM_RUNNING] += 1
     state.heap[place] = job
-    rise(state.heap, place, _ends_before, _note_place, state)
+    rise(state.heap, place, _ends_before, _note_place, (state.finish, state.heap_place))
 
 
 @part
@@ -178,16 +187,22 @@ def _pop(state: State) -> None:
     state.counts[NUM_RUNNING] -= 1
     if state.counts[NUM_RUNNING] > 0:
         state.heap[0] = state.heap[state.counts[NUM_RUNNING]]
-        sink(state.heap, state.counts[NUM_RUNNING], 0, _ends_before, _note_place, state)
+        sink(
+            state.heap,
+            state.counts[NUM_RUNNING],
+            0,
+            _ends_before,
+            _note_place,
+            (state.finish, state.heap_place),
+        )
 
 
 @part
-def _ends_before(state: State, one: int, other: int) -> bool:
-    return state.finish[one] < state.finish[other] or (
-        state.finish[one] == state.finish[other] and one < other
-    )
+def _ends_before(context: tuple[Floats, Integers], one: int, other: int) -> bool:
+    finish = context[0]
+    return finish[one] < finish[other] or (finish[one] == finish[other] and one < other)
 
 
 @part
-def _note_place(state: State, job: int, place: int) -> None:
-    state.heap_place[job] = place
+def _note_place(context: tuple[Floats, Integers], job: int, place: int) -> None:
+    context[1][job] = place

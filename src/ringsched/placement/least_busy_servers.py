@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringsched.engine.arrays import Arrays, Integers
+from ringsched.engine.arrays import Arrays, Floats, Integers
 from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.state import LOAD_VERSION, State
 from ringsched.jit import kernel, part
@@ -43,14 +43,14 @@ def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tup
         if arrays.capacity[server] > 0:
             order[end] = server
             end += 1
-    heapify(order, end, is_less_busy, not_noted, state)
+    heapify(order, end, is_less_busy, not_noted, (state.whole_load, state.rest_load))
     first = end
     total = 0
     while first > 0:
         first -= 1
         order[0], order[first] = order[first], order[0]
         if first > 0:
-            sink(order, first, 0, is_less_busy, not_noted, state)
+            sink(order, first, 0, is_less_busy, not_noted, (state.whole_load, state.rest_load))
         total += arrays.capacity[order[first]]
         if total >= needed:
             break
@@ -58,9 +58,9 @@ def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tup
 
 
 @part
-def is_less_busy(state: State, one: int, other: int) -> bool:
-    """Compare loads per GPU, then indices."""
-    if state.whole_load[one] != state.whole_load[other]:
-        return state.whole_load[one] < state.whole_load[other]
-    rest, theirs = state.rest_load[one], state.rest_load[other]
-    return rest < theirs or (rest == theirs and one < other)
+def is_less_busy(context: tuple[Integers, Floats], one: int, other: int) -> bool:
+    """Compare loads per GPU, whole parts and rests, then indices."""
+    whole, rest = context
+    if whole[one] != whole[other]:
+        return whole[one] < whole[other]
+    return rest[one] < rest[other] or (rest[one] == rest[other] and one < other)

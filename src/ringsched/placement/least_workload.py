@@ -29,7 +29,7 @@ def least_workload(arrays: Arrays, state: State, scratch: Scratch, job: int, lim
         server = order[0]
         size -= 1
         order[0] = order[size]
-        sink(order, size, 0, is_less_busy, not_noted, state)
+        sink(order, size, 0, is_less_busy, not_noted, (state.whole_load, state.rest_load))
         first = arrays.first_gpu[server]
         for at in range(first, first + state.num_idle[server]):  # by (U, GPU)
             state.chosen[num_chosen] = state.idle[at]
@@ -48,5 +48,5 @@ def _heap(state: State, order: Integers) -> int:
         if state.num_idle[server] > 0:
             order[size] = server
             size += 1
-    heapify(order, size, is_less_busy, not_noted, state)
+    heapify(order, size, is_less_busy, not_noted, (state.whole_load, state.rest_load))
     return size

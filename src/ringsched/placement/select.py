@@ -31,12 +31,12 @@ def least(arrays: Arrays, state: State, wanted: int, limit: int, servers: Intege
                 num_chosen += 1
                 continue
             if not is_heap:
-                heapify(chosen, wanted, _is_worse, not_noted, (arrays, state, tie))
+                heapify(chosen, wanted, _is_worse, not_noted, (state.load, arrays.server_of, tie))
                 is_heap = True
-            if not _is_worse((arrays, state, tie), chosen[0], gpu):
+            if not _is_worse((state.load, arrays.server_of, tie), chosen[0], gpu):
                 break
             chosen[0] = gpu
-            sink(chosen, wanted, 0, _is_worse, not_noted, (arrays, state, tie))
+            sink(chosen, wanted, 0, _is_worse, not_noted, (state.load, arrays.server_of, tie))
     if num_chosen < wanted:
         return False
     sort(chosen, wanted)
@@ -60,10 +60,10 @@ def sort(values: Integers, size: int) -> None:
 
 
 @part
-def _is_worse(context: tuple[Arrays, State, Floats], gpu: int, other: int) -> bool:
+def _is_worse(context: tuple[Integers, Integers, Floats], gpu: int, other: int) -> bool:
     """Compare by (load, tie of the server, GPU); the worst one is on top of the heap."""
-    arrays, state, tie = context
-    if state.load[gpu] != state.load[other]:
-        return state.load[gpu] > state.load[other]
-    mine, theirs = tie[arrays.server_of[gpu]], tie[arrays.server_of[other]]
+    load, server_of, tie = context
+    if load[gpu] != load[other]:
+        return load[gpu] > load[other]
+    mine, theirs = tie[server_of[gpu]], tie[server_of[other]]
     return mine > theirs or (mine == theirs and gpu > other)

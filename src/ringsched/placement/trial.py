@@ -88,7 +88,7 @@ def run_trial(
             if queue.origin + queue.release[job] > queue.origin + state.now[0]:
                 break
             queue.waiting[num_waiting] = queue.rank[job]
-            rise(queue.waiting, num_waiting, _is_lower, not_noted, state)
+            rise(queue.waiting, num_waiting, _is_lower, not_noted, 0)
             num_arrived += 1
             num_waiting += 1
         while num_waiting > 0:
@@ -99,7 +99,7 @@ def run_trial(
             start(arrays, state, job, queue.charge[job])
             num_waiting -= 1
             queue.waiting[0] = queue.waiting[num_waiting]
-            sink(queue.waiting, num_waiting, 0, _is_lower, not_noted, state)
+            sink(queue.waiting, num_waiting, 0, _is_lower, not_noted, 0)
         time = next_event(arrays, state, math.inf)
         if num_arrived < len(queue.arrivals):
             release = queue.release[queue.arrivals[num_arrived]]
@@ -150,5 +150,5 @@ def place(
 
 
 @part
-def _is_lower(_: State, one: int, other: int) -> bool:
+def _is_lower(_: int, one: int, other: int) -> bool:
     return one < other

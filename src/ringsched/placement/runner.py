@@ -34,6 +34,7 @@ class Runner:
         origin: float = 0.0,
     ) -> None:
         self._arrays = arrays_of(problem)
+        self._run_trial = runnable(run_trial, interpreted=self._arrays.interpreted)
         self._state = new_state(self._arrays)
         self._scratch = new_scratch(self._arrays)
         self._queue = queue_of(
@@ -53,7 +54,7 @@ class Runner:
         """Return the makespan of a trial, or None if it is infeasible or not below the deadline."""
         # Always the same types, so that numba compiles the kernel only once.
         limit = MAX_LOAD if theta is None else min(theta * CHARGE_UNITS, MAX_LOAD)
-        status = runnable(run_trial, interpreted=self._arrays.interpreted)(
+        status = self._run_trial(
             self._arrays, self._state, self._scratch, self._queue, rule, limit, kappa, float(deadline)
         )
         return float(self._state.finished.max(initial=0.0)) if status == DONE else None

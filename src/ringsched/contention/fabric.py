@@ -52,7 +52,10 @@ class Fabric:
 
     def iteration_times(self, rings: Mapping[_Key, Ring]) -> dict[_Key, Pace]:
         """Return how fast each of these jobs goes while all of them run."""
-        paces = self.paces(list(rings.values()), [0.0] * len(rings), [1.0] * len(rings))
+        from ringsched.contention.over_time import paces_of
+
+        jobs = list(rings.values())
+        paces = paces_of(self._links(jobs), jobs, [0.0] * len(jobs), [1.0] * len(jobs), at_once=True)
         steps = zip(paces.tau.tolist(), paces.link.tolist(), strict=True)
         return {key: Pace(tau, link) for key, (tau, link) in zip(rings, steps, strict=True)}
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from ringsched.contention.traffic import Floats, Integers
 
-_SMALL = 2e4  # about 20 ms as plain Python; kernels that are compiled already are much faster
+_SMALL = 1e4  # about 10 ms as plain Python; kernels that are compiled already are much faster
+_EVENTS = 50  # of which a job costs so much by itself
 _EFFORT = {COUNTING: 1, MAX_MIN: 17, PHASES: 160, PYTHON: 1}  # measured: microseconds for two jobs that meet
 _RECORDS = 4096  # to begin with
 
@@ -63,11 +64,22 @@ class _Records(NamedTuple):
     num_jobs: Integers
 
 
-def paces_of(links: Links, rings: Sequence[Ring], starts: Sequence[float], ends: Sequence[float]) -> Paces:
-    """Return the iteration times of jobs from their starts to their ends, each with all that are there."""
+def paces_of(
+    links: Links,
+    rings: Sequence[Ring],
+    starts: Sequence[float],
+    ends: Sequence[float],
+    *,
+    at_once: bool = False,
+) -> Paces:
+    """Return the iteration times of jobs from their starts to their ends, each with all that are there.
+
+    `at_once` says that all of them start and end together, which is never worth compiling for.
+    """
     visits, traffic = _visits(rings, starts, ends), new_traffic(links)
     meetings = float((np.diff(links.link_first).astype(np.float64) ** 2).sum())
-    interpreted = links.python is not None or _EFFORT[links.kernel] * meetings <= _SMALL
+    effort = _EVENTS * len(rings) + _EFFORT[links.kernel] * meetings
+    interpreted = links.python is not None or at_once or effort <= _SMALL
     sweep = runnable(_sweep, interpreted=interpreted)
     runnable(clear, interpreted=interpreted)(links, traffic)
     kept: list[tuple[NDArray[Any], ...]] = []

@@ -141,20 +141,20 @@ def problem_of(scenario: Scenario) -> Problem:
     """
     cluster, jobs, clock = scenario.cluster, scenario.jobs, clock_of(scenario.time)
     fabric = fabric_of(cluster, scenario.contention)
-    paces = _paces(scenario, fabric)
-    worst_case = tuple(_worst_case(at, job, paces[at].worst_tau, clock) for at, job in enumerate(jobs))
+    paces = _paces(scenario, fabric, clock)
+    worst_case = tuple(_worst_case(at, job, paces[at], clock) for at, job in enumerate(jobs))
     server_index = {server.name: at for at, server in enumerate(cluster.servers)}
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
     entered = [clock.release(job.submit_s) for job in jobs]
     origin = min(entered, default=0)
-    release = tuple(_since(origin, instant) for instant in entered)
+    release = tuple(_since(origin, instant) for instant in entered) if origin else tuple(entered)
 
     def best_case(job: Job, pace: _Pace) -> float:
-        tau = pace.best_tau
+        rate = pace.best_rate
         if job.running_on is not None:
             gpus_on = {server_index[name]: len(held) for name, held in job.running_on.items()}
-            tau = fabric.alone_tau(pace.work, fabric.shape(gpus_on))
-        return clock.duration(job.remaining_iterations, clock.rate(tau))
+            rate = clock.rate(fabric.alone_tau(pace.work, fabric.shape(gpus_on)))
+        return clock.duration(job.remaining_iterations, rate)
 
     return Problem(
         scenario=scenario,
@@ -187,11 +187,12 @@ class _Pace(NamedTuple):
     """What jobs that are alike have in common."""
 
     work: Work
-    best_tau: float
+    best_rate: float
     worst_tau: float
+    worst_rate: float
 
 
-def _paces(scenario: Scenario, fabric: Fabric) -> list[_Pace]:
+def _paces(scenario: Scenario, fabric: Fabric, clock: Clock) -> list[_Pace]:
     """Return the pace of every job; those of a trace are of few kinds, and each is computed once."""
     extremes = Extremes(fabric, sum(job.gpus >= 2 for job in scenario.jobs))
     known: dict[tuple[int, float, float], _Pace] = {}
@@ -202,23 +203,24 @@ def _paces(scenario: Scenario, fabric: Fabric) -> list[_Pace]:
         if pace is None:
             work = work_of(job, scenario.cluster)
             best, worst = extremes.best_case_tau(work, job.gpus), extremes.worst_case_tau(work, job.gpus)
-            pace = known[kind] = _Pace(work, best, worst)
+            pace = known[kind] = _Pace(work, clock.rate(best), worst, clock.rate(worst))
         paces.append(pace)
     return paces
 
 
-def _worst_case(at: int, job: Job, tau: float, clock: Clock) -> float:
+def _worst_case(at: int, job: Job, pace: _Pace, clock: Clock) -> float:
     """Return the worst-case duration; refuse a job that would not move, or never end."""
+    tau = pace.worst_tau
     if not math.isfinite(tau):
         raise InputError("takes for ever at these link speeds", field="an iteration", place=_place(at, job))
-    if clock.slotted and clock.rate(tau) < 1:
+    if clock.slotted and pace.worst_rate < 1:
         raise InputError(
             f"can take {tau:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, so the "
             'job would not move; use a longer time.slot_s or time.model = "continuous"',
             field="an iteration",
             place=_place(at, job),
         )
-    duration = clock.duration(job.remaining_iterations, clock.rate(tau))
+    duration = clock.duration(job.remaining_iterations, pace.worst_rate)
     end = clock.units(job.submit_s) + duration
     # The sum over a million such jobs is still a number.
     if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * 1e6)):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ringsched.contention.traffic import Floats, Integers
 
-_SMALL = 1e4  # about 10 ms as plain Python; kernels that are compiled already are much faster
+_SMALL = 3e3  # a few ms as plain Python; kernels that are compiled already are much faster
 _EVENTS = 50  # of which a job costs so much by itself
 _EFFORT = {COUNTING: 1, MAX_MIN: 17, PHASES: 160, PYTHON: 1}  # measured: microseconds for two jobs that meet
 _RECORDS = 4096  # to begin with

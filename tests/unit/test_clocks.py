@@ -163,3 +163,13 @@ def test_plans_at_the_edges_of_rounding_are_valid(slot_s: float) -> None:
     plan = ringsched.plan(problem)
     assert plan.makespan_s == pytest.approx(max(3.0, slot_s))
     assert ringsched.verify(problem, plan).violations == ()
+
+
+@pytest.mark.parametrize("slot_s", [0.9, 1.1, 1 / 3, 60.0])
+def test_whole_slots_later_at_unix_times_are_whole_slots_later(slot_s: float) -> None:
+    """At 1.7e9 s the ratio to a slot is rounded by more than 1e-9: releases were a slot late."""
+    clock = Clock(True, slot_s)
+    first = round(1.7e9 / slot_s)
+    assert [clock.release((first + slots) * slot_s) for slots in range(200)] == list(
+        range(first, first + 200)
+    )

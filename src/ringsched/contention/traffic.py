@@ -1,7 +1,7 @@
 """Who is on which link: the network as arrays, and the running jobs on it, for the kernels.
 
-A job enters with the servers it holds GPUs of and leaves when it ends. Whoever shares a link with it then
-is *touched*: its iteration time may be another one from now on.
+A job enters with the servers it holds GPUs of and leaves when it ends. Jobs that share a link with it are
+*touched* then: their iteration times may change.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def touch(traffic: Traffic, job: int) -> None:
 
 @part
 def forget_touched(traffic: Traffic) -> None:
-    """Begin a new instant: nobody is touched."""
+    """Begin a new instant: no job is touched."""
     traffic.counts[NUM_TOUCHED] = 0
     traffic.counts[STAMP] += 1
 
@@ -212,7 +212,7 @@ def alone_gbps(links: Links, traffic: Traffic, job: int) -> float:
 
 @part
 def copy_links(links: Links, traffic: Traffic, copy: Traffic) -> None:
-    """Make the links of a copy what they are, nobody touched; its jobs are copied by `copy_job`."""
+    """Copy the links, with no job touched; `copy_job` copies the jobs on them."""
     copy.counts[NUM_CONTENDED] = traffic.counts[NUM_CONTENDED]
     copy.counts[NUM_TOUCHED] = 0
     for link in range(len(traffic.num_on_link)):

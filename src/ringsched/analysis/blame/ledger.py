@@ -38,7 +38,7 @@ class Ledger:
     jobs
         In the scenario's order.
     links
-        The uplinks of all servers, then of all switches, also of those that nobody uses.
+        The uplinks of all servers, then of all switches, unused ones included.
     entries
         The blame in columns; `blames()` gives it as objects.
 

@@ -17,9 +17,9 @@ from ringsched import Scenario
 def trial(scenario: Scenario, *, rule: str = "KAPPA", kappa: int) -> Callable[[], float | None]:
     """Return a function that runs one trial of a queue, smallest job first, and returns its makespan."""
     problem = _first("ringsched.engine.problem:problem_of")(scenario)
-    priorities = _first("ringsched.policies.orders:priorities")
-    runner = _first("ringsched.placement.runner:Runner")(problem, priorities(problem, "smallest-first"))
-    number = _first(f"ringsched.placement.trial:{rule}")
+    priorities = _first("ringsched.policies.policy:priorities")
+    runner = _first("ringsched.rules.runner:Runner")(problem, priorities(problem, "smallest-first"))
+    number = _first(f"ringsched.rules.trial:{rule}")
     return lambda: runner.run(number, theta=problem.horizon, kappa=kappa)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import ringsched
 from benchmarks.measure import best_of
 from ringsched import Scenario
-from ringsched.calibrate.one_by_one import simulate_exchanges
-from ringsched.calibrate.predict import MODELS, Placed, predict
+from ringsched.calibrate.predict import MODELS, Placed, predict, simulate_exchanges
 from ringsched.model.calibration import Calibration
 
 LINKS = Calibration(inter_server_gbps=1.0)

@@ -19,9 +19,9 @@ from tests.reference.algorithm_1 import sjf_bco
 import ringsched
 from ringsched import Scenario
 from ringsched.engine.problem import problem_of
-from ringsched.placement.runner import Runner
-from ringsched.placement.trial import KAPPA, LEAST_LOADED
-from ringsched.policies.orders import priorities
+from ringsched.policies.policy import priorities
+from ringsched.rules.runner import Runner
+from ringsched.rules.trial import KAPPA, LEAST_LOADED
 
 PAPER_SEEDS = 3
 COMPARE_SEEDS = 20

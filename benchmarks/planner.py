@@ -12,8 +12,8 @@ from typing import Any
 import ringsched
 from ringsched import Infeasible, Plan, Scenario
 from ringsched.engine.problem import problem_of
-from ringsched.placement.runner import Runner
-from ringsched.placement.trial import BEST_FIT
+from ringsched.rules.runner import Runner
+from ringsched.rules.trial import BEST_FIT
 
 SEEDS = range(1, 21)
 SETTINGS = [(0.15, 20), (0.3, 20), (0.15, 10), (0.3, 10)]

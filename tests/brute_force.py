@@ -8,10 +8,9 @@ from random import Random
 
 from ringsched.errors import InputError
 from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Scenario, Server, Switch, Time
-from ringsched.verify.bound import refuse_endless_jobs
+from ringsched.verify.bounds import objective_s, refuse_endless_jobs
 from ringsched.verify.clock import Clock, clock_of
 from ringsched.verify.iteration_time import Network
-from ringsched.verify.objective import objective_s
 from ringsched.verify.replay import Replay, Run
 
 MOST_PLANS = 30_000

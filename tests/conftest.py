@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.effort import AS_PYTHON
 
-from ringsched.slurm.local import missing_programs
+from ringsched.clusters.slurm.local import missing_programs
 
 # CI sees the same examples every time; `HYPOTHESIS_PROFILE=search` looks for new ones.
 settings.register_profile(

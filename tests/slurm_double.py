@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ringsched.clusters.slurm.commands import InMemory
 from ringsched.errors import AdapterError
-from ringsched.slurm.commands import InMemory
 
 
 class SlurmDouble:
@@ -118,7 +118,7 @@ class SlurmDouble:
         }  # fmt: skip
 
     def _free(self) -> dict[str, list[int]]:
-        from ringsched.slurm.gres import gpu_indices
+        from ringsched.clusters.slurm.values import gpu_indices
 
         free = {name: list(range(count)) for name, count in self.gpus.items()}
         for job in self.jobs.values():

@@ -21,9 +21,9 @@ from ringsched.errors import (
     TooLarge,
     UnknownName,
 )
-from ringsched.io.catalogue import CATALOGUE
-from ringsched.io.plan_file import load_plan, plan_to_json, save_plan
-from ringsched.io.scenario_file import load_scenario, scenario_from_dict
+from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.plan import load_plan, plan_to_json, save_plan
+from ringsched.formats.scenario import load_scenario, scenario_from_dict
 from ringsched.model import (
     OBJECTIVES,
     Bound,
@@ -45,20 +45,14 @@ from ringsched.policies.policy import Progress
 from ringsched.verify import Verdict, Violation, verify
 
 if TYPE_CHECKING:
-    from ringsched.analysis.blame.accounts import Blame, JobAccount, LinkAccount
-    from ringsched.analysis.blame.explain import explain
-    from ringsched.analysis.blame.ledger import Ledger
-    from ringsched.analysis.blame.without import Gain, WithoutJob
-    from ringsched.analysis.compare import compare
-    from ringsched.analysis.comparison import Comparison, UnderModel
+    from ringsched.analysis.compare.compare import Comparison, UnderModel, compare
+    from ringsched.analysis.compare.ranking import DrawnPair, RankedPair, Ranking, Stability
+    from ringsched.analysis.compare.runs import ComparisonRow
+    from ringsched.analysis.compare.summary import Paired, PolicySummary
+    from ringsched.analysis.explain.explain import explain
+    from ringsched.analysis.explain.ledger import Blame, Gain, JobAccount, Ledger, LinkAccount, WithoutJob
     from ringsched.analysis.metrics import Metrics, metrics_of
     from ringsched.analysis.over_time import OverTime, SizeClass, over_time
-    from ringsched.analysis.paper.claims import Claim
-    from ringsched.analysis.paper.reproduce import Reproduction, reproduce_paper
-    from ringsched.analysis.ranking import RankedPair, Ranking
-    from ringsched.analysis.runs import ComparisonRow
-    from ringsched.analysis.stability import DrawnPair, Stability
-    from ringsched.analysis.summary import Paired, PolicySummary
     from ringsched.analysis.whatif.changes import (
         AddServers,
         LinkFactor,
@@ -67,13 +61,12 @@ if TYPE_CHECKING:
         RemoveServer,
         Together,
     )
-    from ringsched.analysis.whatif.new_job import whatif_job
-    from ringsched.analysis.whatif.options import Answer, Option
+    from ringsched.analysis.whatif.new_job import Answer, Option, whatif_job
     from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf, whatif
-    from ringsched.calibrate.calibration import calibration_of, save_calibration
-    from ringsched.calibrate.fit import Fit, fit_measurements
-    from ringsched.calibrate.measurement import Measurement
-    from ringsched.calibrate.measurement_file import load_measurements, save_measurements
+    from ringsched.calibrate.fit import Fit, calibration_of, fit_measurements, save_calibration
+    from ringsched.calibrate.measurements import Measurement, load_measurements, save_measurements
+    from ringsched.formats.calibration import load_calibration
+    from ringsched.formats.scenario_text import save_scenario
     from ringsched.generate import (
         contention_share,
         generate_diurnal,
@@ -83,13 +76,12 @@ if TYPE_CHECKING:
         offered_load,
     )
     from ringsched.importing import DroppedRows, ImportedTrace, ImportReport, import_trace
-    from ringsched.io.calibration_file import load_calibration
-    from ringsched.io.scenario_save import save_scenario
     from ringsched.model.calibration import Calibration, apply_calibration
-    from ringsched.online.registry import OnlinePolicy
-    from ringsched.online.settings import Standing
+    from ringsched.online.policies import OnlinePolicy, Standing
     from ringsched.online.simulate import list_online_policies, simulate
     from ringsched.online.simulation import Series, Simulation
+    from ringsched.paper.claims import Claim
+    from ringsched.paper.reproduce import Reproduction, reproduce_paper
     from ringsched.reporting.perfetto import perfetto_trace
     from ringsched.reporting.pictures.draw import draw_pictures
     from ringsched.reporting.report import report
@@ -97,31 +89,31 @@ if TYPE_CHECKING:
 
 # Loaded when first asked for, so that importing ringsched stays quick.
 _LATER = {
-    "Blame": "ringsched.analysis.blame.accounts",
-    "JobAccount": "ringsched.analysis.blame.accounts",
-    "LinkAccount": "ringsched.analysis.blame.accounts",
-    "explain": "ringsched.analysis.blame.explain",
-    "Ledger": "ringsched.analysis.blame.ledger",
-    "Gain": "ringsched.analysis.blame.without",
-    "WithoutJob": "ringsched.analysis.blame.without",
-    "compare": "ringsched.analysis.compare",
-    "Comparison": "ringsched.analysis.comparison",
-    "UnderModel": "ringsched.analysis.comparison",
+    "Blame": "ringsched.analysis.explain.ledger",
+    "JobAccount": "ringsched.analysis.explain.ledger",
+    "LinkAccount": "ringsched.analysis.explain.ledger",
+    "explain": "ringsched.analysis.explain.explain",
+    "Ledger": "ringsched.analysis.explain.ledger",
+    "Gain": "ringsched.analysis.explain.explain",
+    "WithoutJob": "ringsched.analysis.explain.explain",
+    "compare": "ringsched.analysis.compare.compare",
+    "Comparison": "ringsched.analysis.compare.compare",
+    "UnderModel": "ringsched.analysis.compare.compare",
     "Metrics": "ringsched.analysis.metrics",
     "metrics_of": "ringsched.analysis.metrics",
     "OverTime": "ringsched.analysis.over_time",
     "SizeClass": "ringsched.analysis.over_time",
     "over_time": "ringsched.analysis.over_time",
-    "Claim": "ringsched.analysis.paper.claims",
-    "Reproduction": "ringsched.analysis.paper.reproduce",
-    "reproduce_paper": "ringsched.analysis.paper.reproduce",
-    "RankedPair": "ringsched.analysis.ranking",
-    "Ranking": "ringsched.analysis.ranking",
-    "ComparisonRow": "ringsched.analysis.runs",
-    "DrawnPair": "ringsched.analysis.stability",
-    "Stability": "ringsched.analysis.stability",
-    "Paired": "ringsched.analysis.summary",
-    "PolicySummary": "ringsched.analysis.summary",
+    "Claim": "ringsched.paper.claims",
+    "Reproduction": "ringsched.paper.reproduce",
+    "reproduce_paper": "ringsched.paper.reproduce",
+    "RankedPair": "ringsched.analysis.compare.ranking",
+    "Ranking": "ringsched.analysis.compare.ranking",
+    "ComparisonRow": "ringsched.analysis.compare.runs",
+    "DrawnPair": "ringsched.analysis.compare.ranking",
+    "Stability": "ringsched.analysis.compare.ranking",
+    "Paired": "ringsched.analysis.compare.summary",
+    "PolicySummary": "ringsched.analysis.compare.summary",
     "AddServers": "ringsched.analysis.whatif.changes",
     "LinkFactor": "ringsched.analysis.whatif.changes",
     "LinkSpeed": "ringsched.analysis.whatif.changes",
@@ -129,19 +121,19 @@ _LATER = {
     "RemoveServer": "ringsched.analysis.whatif.changes",
     "Together": "ringsched.analysis.whatif.changes",
     "whatif_job": "ringsched.analysis.whatif.new_job",
-    "Answer": "ringsched.analysis.whatif.options",
-    "Option": "ringsched.analysis.whatif.options",
+    "Answer": "ringsched.analysis.whatif.new_job",
+    "Option": "ringsched.analysis.whatif.new_job",
     "FinishChange": "ringsched.analysis.whatif.variants",
     "Variant": "ringsched.analysis.whatif.variants",
     "WhatIf": "ringsched.analysis.whatif.variants",
     "whatif": "ringsched.analysis.whatif.variants",
-    "calibration_of": "ringsched.calibrate.calibration",
-    "save_calibration": "ringsched.calibrate.calibration",
+    "calibration_of": "ringsched.calibrate.fit",
+    "save_calibration": "ringsched.calibrate.fit",
     "Fit": "ringsched.calibrate.fit",
     "fit_measurements": "ringsched.calibrate.fit",
-    "Measurement": "ringsched.calibrate.measurement",
-    "load_measurements": "ringsched.calibrate.measurement_file",
-    "save_measurements": "ringsched.calibrate.measurement_file",
+    "Measurement": "ringsched.calibrate.measurements",
+    "load_measurements": "ringsched.calibrate.measurements",
+    "save_measurements": "ringsched.calibrate.measurements",
     "contention_share": "ringsched.generate",
     "generate_diurnal": "ringsched.generate",
     "generate_paper": "ringsched.generate",
@@ -152,12 +144,12 @@ _LATER = {
     "ImportReport": "ringsched.importing",
     "ImportedTrace": "ringsched.importing",
     "import_trace": "ringsched.importing",
-    "load_calibration": "ringsched.io.calibration_file",
-    "save_scenario": "ringsched.io.scenario_save",
+    "load_calibration": "ringsched.formats.calibration",
+    "save_scenario": "ringsched.formats.scenario_text",
     "Calibration": "ringsched.model.calibration",
     "apply_calibration": "ringsched.model.calibration",
-    "OnlinePolicy": "ringsched.online.registry",
-    "Standing": "ringsched.online.settings",
+    "OnlinePolicy": "ringsched.online.policies",
+    "Standing": "ringsched.online.policies",
     "list_online_policies": "ringsched.online.simulate",
     "simulate": "ringsched.online.simulate",
     "Series": "ringsched.online.simulation",

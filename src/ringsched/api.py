@@ -7,16 +7,14 @@ from dataclasses import replace
 
 from ringsched.bounds.lower_bound import lower_bounds as _lower_bounds
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.engine.run import Run, outcome_of
+from ringsched.engine.state import Run, outcome_of
 from ringsched.errors import Infeasible, InputError, UnknownName
 from ringsched.model import OBJECTIVES, Bound, Certificate, Outcome, Plan, PlannedJob, Scenario
 from ringsched.model.checks import instance, integer, number
 from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.policies.custom import CustomPolicy, policy_of
-from ringsched.policies.orders import ORDERS, order_named
-from ringsched.policies.plan_of import plan_of
-from ringsched.policies.policy import Limits, Policy, Progress, Settings
-from ringsched.policies.registry import DEFAULT_POLICY, POLICIES, policy_named
+from ringsched.policies.policy import ORDERS, Limits, Policy, Progress, Settings, order_named, plan_of
+from ringsched.policies.table import DEFAULT_POLICY, POLICIES, policy_named
 from ringsched.search.bisection import Candidate
 
 __all__ = ["DEFAULT_POLICY", "OBJECTIVES", "ORDERS", "list_policies", "lower_bounds", "plan", "replay"]
@@ -175,7 +173,7 @@ def replay(scenario: Scenario, plan: Plan) -> Outcome:
 
 def replayed(problem: Problem, plan: Plan) -> Run:
     """Return the run of a plan's starts and placements, for those who need more than its outcome."""
-    from ringsched.placement.runner import replay as replay_run
+    from ringsched.rules.runner import replay as replay_run
 
     scenario = problem.scenario
     by_name = {job.name: job for job in plan.jobs}

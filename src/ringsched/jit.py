@@ -33,9 +33,9 @@ _CORE = ("contention", "engine")
 _USED = {
     "contention": ("contention",),
     "engine": _CORE,
-    "placement": (*_CORE, "placement"),
-    "search": (*_CORE, "placement", "search"),
-    "online": (*_CORE, "placement", "online"),
+    "rules": (*_CORE, "rules"),
+    "search": (*_CORE, "rules", "search"),
+    "online": (*_CORE, "rules", "online"),
 }
 _OURS = re.compile("kernels-[0-9a-f]{16}")
 _LOCK = threading.RLock()

@@ -17,7 +17,7 @@ from tests.scenarios import cluster, job, scenario
 import ringsched
 from ringsched.reporting import assets
 from ringsched.reporting.data import report_data
-from ringsched.reporting.html import embedded
+from ringsched.reporting.report import embedded
 
 pytestmark = pytest.mark.compiled
 

@@ -17,16 +17,12 @@ from statistics import median
 import pytest
 from tests.cli.helpers import run, sentence
 
-from ringsched.calibrate.bed_jobs import TestJob
-from ringsched.calibrate.blocks import measure
-from ringsched.calibrate.calibration import calibration_of
-from ringsched.calibrate.carried import carried
-from ringsched.calibrate.fit import fit_measurements
-from ringsched.calibrate.peers import RingBroken
+from ringsched.calibrate.blocks import measure, run_procedure
+from ringsched.calibrate.fit import calibration_of, fit_measurements
+from ringsched.calibrate.links import carried
+from ringsched.calibrate.neighbours import RingBroken
 from ringsched.calibrate.predict import Placed, predict
-from ringsched.calibrate.procedure import run_procedure
-from ringsched.calibrate.rights import NoRights, check_rights
-from ringsched.calibrate.testbed import Testbed
+from ringsched.calibrate.testbed import NoRights, Testbed, TestJob, check_rights
 from ringsched.errors import InputError
 from ringsched.model.calibration import Calibration
 

@@ -29,7 +29,7 @@ from tests.cli.helpers import (
 from tests.cli.mutations import POLICY_OPTIONS, TOML
 
 from ringsched import __version__, api
-from ringsched.io.scenario_file import load_scenario
+from ringsched.formats.scenario import load_scenario
 
 CONTINUOUS = {("time", "model"): "continuous"}
 

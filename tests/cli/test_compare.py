@@ -19,7 +19,7 @@ import pytest
 from tests.cli.helpers import FULL, edited, run, run_process, sentence, write_json
 from tests.cli.test_import_budget import modules_after
 
-from ringsched.analysis.summary import PAIRED, SHARES
+from ringsched.analysis.compare.summary import PAIRED, SHARES
 
 HEAVY = {"joblib", "pyarrow", "dask", "distributed", "numba", "numpy", "rich"}
 

@@ -14,7 +14,7 @@ from tests.cli.helpers import FULL, plan_of, run, write_json
 from tests.cli.mutations import CSV_JOBS, POLICY_OPTIONS, SCENARIOS, TOML, spoiled, spoiled_text, stretched
 
 from ringsched.errors import InputError
-from ringsched.io.scenario_file import load_scenario
+from ringsched.formats.scenario import load_scenario
 
 MOST_GPUS = 2_000  # a cluster that fuzzing made larger than this is left out: it would only take long
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.helpers import OLD_BYTES, run, run_process, sentence
 
 import ringsched
-from ringsched.io.traces.formats import FORMATS
+from ringsched.formats.traces.formats import FORMATS
 
 SAMPLES = Path(__file__).parents[1] / "traces"
 TIRESIAS = SAMPLES / "tiresias.csv"

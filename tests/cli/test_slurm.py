@@ -8,7 +8,7 @@ import pytest
 from tests.cli.helpers import run, sentence
 from tests.slurm_double import SlurmDouble
 
-from ringsched.cli import slurm_options
+from ringsched.cli import slurm as slurm_options
 
 SUBMIT = ("slurm", "submit", "--gpus", 2, "--iterations", 10)
 

@@ -11,12 +11,11 @@ from tests.tiny import tiny_scenarios
 
 from ringsched import Scenario
 from ringsched.engine.problem import problem_of
-from ringsched.engine.run import Run
+from ringsched.engine.state import Run
 from ringsched.model.objective import ALL
 from ringsched.policies.exact import solve_exact
-from ringsched.policies.orders import ANY_ORDER
-from ringsched.policies.policy import Settings
-from ringsched.search.exact.rounds import Rounds
+from ringsched.policies.policy import ANY_ORDER, Settings
+from ringsched.search.exact.prove import Rounds
 
 
 @given(tiny_scenarios(max_jobs=3, max_servers=3, max_iterations=5, model="slotted"))

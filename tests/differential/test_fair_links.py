@@ -22,7 +22,7 @@ from ringsched.contention.model import NO_LINK
 from ringsched.contention.network import CORE, Network, Shape
 from ringsched.contention.sharing import model_of
 from ringsched.engine.problem import problem_of
-from ringsched.verify.fair_shares import fair_rates
+from ringsched.verify.iteration_time import fair_rates
 
 
 @examples(300)

@@ -10,7 +10,7 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched.engine.problem import problem_of
-from ringsched.placement.runner import replay
+from ringsched.rules.runner import replay
 
 pytest.importorskip("ortools", reason="pip install 'ringsched[solver]'")
 

@@ -16,7 +16,7 @@ from tests.strategies import arriving
 import ringsched
 from ringsched import Scenario, Simulation
 from ringsched.engine.problem import problem_of
-from ringsched.online.belief import believed_problem
+from ringsched.online.ahead import believed_problem
 
 
 def assert_equal(scenario: Scenario, found: Simulation, expected: online.OnlineResult) -> None:

@@ -12,23 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import scenarios
 
-from ringsched.engine.arrays import arrays_of
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.engine.run import Run
 from ringsched.engine.simulate import LiveCluster
-from ringsched.engine.state import new_state, run_of
+from ringsched.engine.state import Run, arrays_of, new_state, run_of
 from ringsched.model import Scenario
 from ringsched.model.objective import COMPLETION, LAST_FINISH, MEAN_COMPLETION, TARDINESS
-from ringsched.placement.scratch import new_scratch
-from ringsched.search.decode import (
-    FLEXIBLE,
-    NUM_HABITS,
-    PATIENT,
-    PRUNED,
-    QUIET,
-    decode,
-)
-from ringsched.search.task import task_of
+from ringsched.rules.shared import new_scratch
+from ringsched.search.schedule import FLEXIBLE, NUM_HABITS, PATIENT, PRUNED, QUIET, decode, task_of
 
 TARGET_S = 3.0
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from ringsched.slurm.local import LocalCluster, missing_programs
+from ringsched.clusters.slurm.local import LocalCluster, missing_programs
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

@@ -13,14 +13,13 @@ from fastapi import FastAPI
 import ringsched
 from ringsched.cli.main import COMMANDS
 from ringsched.cli.main import ringsched as group
-from ringsched.io import plan_file
-from ringsched.io.catalogue import CATALOGUE
+from ringsched.clusters.slurm.comments import JOB_FIELDS, OWN_FIELDS
+from ringsched.formats import plan
+from ringsched.formats.jobs import CATALOGUE
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
-from ringsched.slurm.comment import JOB_FIELDS, OWN_FIELDS
-from ringsched.web.describe import REFUSALS
 from ringsched.web.lab import Lab
 from ringsched.web.limits import Limits
-from ringsched.web.routes import api_routes
+from ringsched.web.routes import REFUSALS, api_routes
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -46,7 +45,7 @@ def test_catalogue_numbers() -> None:
         assert f"{row} {known.backward_ms:g} | {known.source} |" in page("scenario.md")
 
 
-@pytest.mark.parametrize("key", [*plan_file.REQUIRED_KEYS, *plan_file.OPTIONAL_KEYS, *plan_file.JOB_KEYS])
+@pytest.mark.parametrize("key", [*plan.REQUIRED_KEYS, *plan.OPTIONAL_KEYS, *plan.JOB_KEYS])
 def test_plan_keys(key: str) -> None:
     assert f"`{key}`" in page("plan.md")
 

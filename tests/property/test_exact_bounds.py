@@ -12,13 +12,12 @@ from tests.tiny import needs_compiler, tiny_scenarios
 
 from ringsched import Scenario
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.engine.run import Run
-from ringsched.placement.runner import Runner
-from ringsched.placement.trial import BEST_FIT
-from ringsched.policies.orders import priorities
+from ringsched.engine.state import Run
+from ringsched.policies.policy import priorities
+from ringsched.rules.runner import Runner
+from ringsched.rules.trial import BEST_FIT
 from ringsched.search.exact.instance import count_options, instance_of
-from ringsched.search.exact.realise import realise
-from ringsched.search.exact.rounds import Rounds
+from ringsched.search.exact.prove import Rounds, realise
 
 EVERY_SLOT = 1.0
 

@@ -14,16 +14,15 @@ from tests.strategies import contentions, fair_contentions, scenarios
 import ringsched
 from ringsched import Contention, Scenario
 from ringsched.calibrate.predict import Placed, predict
+from ringsched.clusters.slurm.running import Stint, done_iterations
+from ringsched.clusters.slurm.status import contention_now
+from ringsched.contention.over_time import Stay, iterations_done
 from ringsched.contention.sharing import iteration_time
-from ringsched.contention.stays import Stay, iterations_done
-from ringsched.engine.arrays import arrays_of
-from ringsched.engine.kernels import settle, start
+from ringsched.engine.events import settle, start
 from ringsched.engine.problem import problem_of
-from ringsched.engine.state import new_state, reset
+from ringsched.engine.state import arrays_of, new_state, reset
 from ringsched.model.calibration import Calibration
 from ringsched.model.contention import model_names
-from ringsched.slurm.contention_now import contention_now
-from ringsched.slurm.progress import Stint, done_iterations
 
 
 def any_contention() -> st.SearchStrategy[Contention]:

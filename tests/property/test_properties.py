@@ -17,10 +17,9 @@ from tests.strategies import scenarios
 import ringsched
 from ringsched import Infeasible, Plan, Scenario
 from ringsched.contention.sharing import iteration_time
-from ringsched.engine import kernels
-from ringsched.engine.arrays import arrays_of
+from ringsched.engine import events
 from ringsched.engine.problem import problem_of
-from ringsched.engine.state import new_state, reset
+from ringsched.engine.state import arrays_of, new_state, reset
 from ringsched.model import Placement
 
 # `exact` takes tiny scenarios only; test_exact.py has some for it.
@@ -79,7 +78,7 @@ def test_kernel_equals_formula_and_contention_never_shortens_an_iteration(
         if gpus <= len(free):
             state.chosen[:gpus] = sorted(free[:gpus])
             shapes[job] = problem.shape(free[:gpus])
-            kernels.start(arrays, state, job, 0)
+            events.start(arrays, state, job, 0)
             del free[:gpus]
     num_jobs_on = Counter(link for shape in shapes.values() for link in shape.links)
     for job, shape in shapes.items():

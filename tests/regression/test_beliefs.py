@@ -7,7 +7,7 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched.engine.problem import problem_of
-from ringsched.online.belief import believed_problem
+from ringsched.online.ahead import believed_problem
 
 
 def believed(case: ringsched.Scenario) -> list[int]:

@@ -11,7 +11,7 @@ import ringsched
 from ringsched import Scenario
 from ringsched.analysis.whatif.variants import finish_changes
 from ringsched.engine.problem import problem_of
-from ringsched.reporting.times import times_of
+from ringsched.reporting.style import times_of
 
 MEANS = ["mean-completion", "weighted-completion"]
 UNIX_S = 1_700_000_000

@@ -7,7 +7,7 @@ import sys
 
 SCRIPT = """
 import os, signal, subprocess, sys
-from ringsched.analysis.workers import _interrupts_held_back
+from ringsched.analysis.compare.workers import _interrupts_held_back
 heard = []
 signal.signal(signal.SIGINT, lambda *_: heard.append("kept"))
 ask = "import signal; print(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)"

@@ -6,7 +6,7 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import Contention, Placement
-from ringsched.contention.stays import Stay, iterations_done
+from ringsched.contention.over_time import Stay, iterations_done
 
 
 def test_a_run_of_no_length_stayed_on_its_links_for_ever() -> None:

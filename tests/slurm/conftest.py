@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.slurm.real import Real, real_cluster
 
-from ringsched.slurm import owner
+from ringsched.clusters.slurm import resubmission
 
 GPUS = (4, 4, 8, 8)
 
@@ -19,13 +19,13 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     home = tmp_path / "home"
     home.mkdir()
-    found, mine = owner.pwd.getpwuid, owner.os.geteuid()
+    found, mine = resubmission.pwd.getpwuid, resubmission.os.geteuid()
 
     def getpwuid(uid: int) -> object:
         entry = found(uid)
         return entry if uid != mine else type(entry)((*entry[:5], str(home), entry[6]))
 
-    monkeypatch.setattr(owner.pwd, "getpwuid", getpwuid)
+    monkeypatch.setattr(resubmission.pwd, "getpwuid", getpwuid)
     return home
 
 

@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from ringsched.slurm.commands import SlurmCommands
-from ringsched.slurm.controller import Controller, Cycle
-from ringsched.slurm.jobs import SlurmJob, read_jobs
-from ringsched.slurm.local import LocalCluster
-from ringsched.slurm.network import Network
-from ringsched.slurm.planning import Planner
-from ringsched.slurm.processes import of_cluster
-from ringsched.slurm.run import run
-from ringsched.slurm.submit import submit
+from ringsched.clusters.slurm.commands import SlurmCommands
+from ringsched.clusters.slurm.controller import Controller, Cycle, Planner
+from ringsched.clusters.slurm.jobs import SlurmJob, read_jobs
+from ringsched.clusters.slurm.local import LocalCluster, of_cluster
+from ringsched.clusters.slurm.network import Network
+from ringsched.clusters.slurm.run import run
+from ringsched.clusters.slurm.submit import submit
 
 # Writes down start, end and the GPUs Slurm gave it, each line in one write.
 SCRIPT = """#!/bin/bash
@@ -124,8 +122,7 @@ class Run:
 
 
 def _run(line: str, ends: Mapping[tuple[str, str], float]) -> Run:
-    from ringsched.slurm.gres import gpu_indices
-    from ringsched.slurm.hostlist import expand
+    from ringsched.clusters.slurm.values import expand, gpu_indices
 
     name, _, start_s, job_id, user, *parts = line.split()
     gpus: dict[str, tuple[int, ...]] = {}

@@ -16,9 +16,9 @@ from tests.cli.helpers import run
 from tests.slurm.real import Real, real_cluster
 
 import ringsched
-from ringsched.slurm.comment import comment_of
-from ringsched.slurm.processes import of_cluster
-from ringsched.slurm.run import alone
+from ringsched.clusters.slurm.comments import comment_of
+from ringsched.clusters.slurm.local import of_cluster
+from ringsched.clusters.slurm.run import alone
 
 pytestmark = [
     pytest.mark.slurm,
@@ -204,8 +204,8 @@ def test_local_from_nothing_to_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all of these tests as one already")
 def test_an_ordinary_user_can_have_a_local_cluster() -> None:
-    from ringsched.slurm.local import LocalCluster
-    from ringsched.slurm.owner import owner_of
+    from ringsched.clusters.slurm.commands import owner_of
+    from ringsched.clusters.slurm.local import LocalCluster
 
     nobody = owner_of(65534)
     base = Path(f"/tmp/ringsched-nobody-{os.getpid()}")

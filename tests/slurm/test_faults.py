@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from tests.slurm.real import Real, assert_no_gpu_twice
 
-from ringsched.slurm.planning import Planner
+from ringsched.clusters.slurm.controller import Planner
 
 pytestmark = [
     pytest.mark.slurm,

@@ -8,7 +8,7 @@ import pytest
 from tests.slurm.real import real_cluster
 from tests.slurm.test_placement import TWENTY
 
-from ringsched.slurm.planning import Planner
+from ringsched.clusters.slurm.controller import Planner
 
 
 @pytest.mark.slurm

@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.slurm.real import Real, assert_no_gpu_twice, real_cluster
 
-from ringsched.slurm.planning import Planner
+from ringsched.clusters.slurm.controller import Planner
 
 pytestmark = [pytest.mark.slurm, pytest.mark.compiled]
 

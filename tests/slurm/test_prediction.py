@@ -7,7 +7,7 @@ import time
 import pytest
 from tests.slurm.real import Real
 
-from ringsched.slurm.planning import Planner
+from ringsched.clusters.slurm.controller import Planner
 
 pytestmark = [pytest.mark.slurm, pytest.mark.compiled]
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from tests.slurm.real import Real, real_cluster
 
+from ringsched.clusters.slurm.commands import Owner, owner_of
+from ringsched.clusters.slurm.comments import Note, comment_of, note_text
 from ringsched.errors import AdapterError
-from ringsched.slurm.comment import comment_of
-from ringsched.slurm.note import Note, note_text
-from ringsched.slurm.owner import Owner, owner_of
 
 pytestmark = [
     pytest.mark.slurm,

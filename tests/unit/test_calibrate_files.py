@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.cli.helpers import run, sentence
 
-from ringsched.calibrate.measurement_file import load_measurements, save_measurements
+from ringsched.calibrate.measurements import load_measurements, save_measurements
 from ringsched.errors import InputError
-from ringsched.io.scenario_file import load_scenario
+from ringsched.formats.scenario import load_scenario
 
 HEADER = "servers,workers,concurrent,message_mb,seconds\n"
 NCCL = """# nThread 1 nGpus 1 minBytes 8388608 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 import ringsched
-from ringsched.calibrate.calibration import calibration_of, save_calibration
-from ringsched.calibrate.fit import Fit, fit_measurements
-from ringsched.calibrate.measurement import Measurement
+from ringsched.calibrate.fit import Fit, calibration_of, fit_measurements, save_calibration
+from ringsched.calibrate.measurements import Measurement
 from ringsched.contention.sharing import model_of
 from ringsched.errors import InputError
-from ringsched.io.calibration_file import load_calibration, write_calibration
+from ringsched.formats.calibration import load_calibration, write_calibration
 from ringsched.model import Contention
 from ringsched.model.calibration import Calibration, apply_calibration
 

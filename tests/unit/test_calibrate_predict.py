@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.helpers import run, sentence
 
-from ringsched.calibrate.bed_jobs import JobRun, TestJob
 from ringsched.calibrate.blocks import typical_s, while_all_run
 from ringsched.calibrate.noise import CpuTimes, Noise, steal_between
-from ringsched.calibrate.one_by_one import simulate_exchanges
-from ringsched.calibrate.predict import MODELS, Placed, predict
-from ringsched.calibrate.rights import NoRights, check_rights
+from ringsched.calibrate.predict import MODELS, Placed, predict, simulate_exchanges
+from ringsched.calibrate.testbed import JobRun, NoRights, TestJob, check_rights
 from ringsched.calibrate.validation import HELD_OUT
 from ringsched.calibrate.worker import Iteration
 from ringsched.errors import InputError
@@ -118,7 +116,9 @@ def test_rights_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(NoRights, match=r"needs the program tc \(package iproute2\)"):
         check_rights()
     monkeypatch.setattr("shutil.which", lambda program: f"/bin/{program}")
-    monkeypatch.setattr("ringsched.calibrate.rights.PRIVATE", ("sh", "-c", "echo unshare failed >&2; exit 1"))
+    monkeypatch.setattr(
+        "ringsched.calibrate.testbed.PRIVATE", ("sh", "-c", "echo unshare failed >&2; exit 1")
+    )
     with pytest.raises(NoRights, match="cannot be made here: unshare failed; it needs user namespaces"):
         check_rights()
 

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from tests.cli.helpers import run, run_process, sentence
 
-from ringsched.calibrate.measurement_file import load_measurements
-from ringsched.calibrate.peers import Address, RingBroken, meet, ring_from_text
+from ringsched.calibrate.measurements import load_measurements
+from ringsched.calibrate.neighbours import Address, RingBroken, meet, ring_from_text
 from ringsched.calibrate.worker import WorkerRun, run_worker
 
 LONG_S = 60.0  # what no test waits for

@@ -28,13 +28,20 @@ from ringsched import (
     compare,
     metrics_of,
 )
-from ringsched.analysis import code_version as code_version_module
-from ringsched.analysis import runs, workers
-from ringsched.analysis.code_version import code_version
+from ringsched.analysis.compare.compare import rows as code_version_module
+from ringsched.analysis.compare.compare import runs, workers
+from ringsched.analysis.compare.rows import sole_writer
+from ringsched.analysis.compare.runs import code_version
+from ringsched.analysis.compare.summary import (
+    METRICS,
+    MOST_TERMS,
+    PAIRED,
+    _expanded,
+    interval,
+    summaries,
+    t_quantile,
+)
 from ringsched.analysis.metrics import percentile
-from ringsched.analysis.sole_writer import sole_writer
-from ringsched.analysis.student import MOST_TERMS, _expanded, t_quantile
-from ringsched.analysis.summary import METRICS, PAIRED, interval, summaries
 
 NAMES = ["sjf-bco", "random", "longest-first"]
 
@@ -552,7 +559,7 @@ def test_rows_of_code_that_has_changed_are_computed_anew(
     monkeypatch.setattr(code_version_module, "PACKAGE", package)
     monkeypatch.setattr(code_version_module, "LEFT_OUT", package / "cli")
     try:
-        for name, num_runs in (("cli/main.py", 3), ("placement/first_fit.py", 6)):
+        for name, num_runs in (("cli/main.py", 3), ("rules/first_fit.py", 6)):
             (package / name).write_text((package / name).read_text() + "# changed\n")
             code_version.cache_clear()
             compare(SMALL, ["first-fit"], output=output, workers=1)

@@ -15,11 +15,10 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import Calibration, ComparisonRow, InputError, Paired, Scenario, compare
-from ringsched.analysis import runs, workers
-from ringsched.analysis.draws import drawn
-from ringsched.analysis.ranking import doubts, rankings, side
-from ringsched.analysis.row_files import ADDED, COLUMNS
-from ringsched.analysis.stability import stabilities
+from ringsched.analysis.compare.compare import runs, workers
+from ringsched.analysis.compare.ranking import doubts, rankings, side, stabilities
+from ringsched.analysis.compare.rows import ADDED, COLUMNS
+from ringsched.analysis.compare.settings import drawn
 
 ONE_LINK = ringsched.load_scenario("examples/one-link.toml")
 POLICIES = ["longest-first", "free-links"]

@@ -11,10 +11,9 @@ from ringsched.contention.iteration_time import Ring, Work, work_of
 from ringsched.contention.network import Shape, network_of, shape_of
 from ringsched.contention.sharing import model_of
 from ringsched.contention.traffic import NUM_TOUCHED
-from ringsched.engine import kernels
-from ringsched.engine.arrays import arrays_of
+from ringsched.engine import events
 from ringsched.engine.problem import problem_of
-from ringsched.engine.state import new_state, reset
+from ringsched.engine.state import arrays_of, new_state, reset
 
 RACKED = cluster(
     switches={"left": 40.0, "right": 20.0},
@@ -92,12 +91,12 @@ def test_a_change_touches_only_jobs_that_share_a_link() -> None:
 
     def start_on(index: int, *gpus: int) -> set[int]:
         state.chosen[:2] = gpus
-        kernels.start(arrays, state, index, 0)
+        events.start(arrays, state, index, 0)
         return touched()
 
     def touched() -> set[int]:
         jobs_touched = set(state.traffic.touched[: state.traffic.counts[NUM_TOUCHED]].tolist())
-        kernels.settle(arrays, state)
+        events.settle(arrays, state)
         return jobs_touched
 
     assert start_on(0, 0, 2) == {0}  # servers 0 and 1
@@ -106,7 +105,7 @@ def test_a_change_touches_only_jobs_that_share_a_link() -> None:
     assert start_on(2, 3, 4) == {0, 2}  # servers 1 and 2
     assert state.finish[0] > alone
     assert touched() == set()
-    kernels.advance(arrays, state, state.finish[1])
+    events.advance(arrays, state, state.finish[1])
     assert touched() == set()  # nobody shared a link with it
     assert (state.traffic.num_on_link[:5] == [1, 2, 1, 0, 0]).all()
 

@@ -17,13 +17,12 @@ from tests.tiny import needs_compiler, tiny_scenarios
 import ringsched
 from ringsched import Infeasible, InputError, Scenario, TooLarge
 from ringsched.engine.problem import problem_of
-from ringsched.engine.run import Run
+from ringsched.engine.state import Run
 from ringsched.model.objective import ALL
 from ringsched.policies.exact import MOST_JOBS, solve_exact
-from ringsched.policies.orders import ANY_ORDER
-from ringsched.policies.policy import Limits, Settings
+from ringsched.policies.policy import ANY_ORDER, Limits, Settings
 from ringsched.search.bisection import Candidate
-from ringsched.search.exact.rounds import Rounds
+from ringsched.search.exact.prove import Rounds
 
 OTHERS = [policy.name for policy in ringsched.list_policies() if policy.name != "exact"]
 

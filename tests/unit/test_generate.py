@@ -11,11 +11,11 @@ import pytest
 import ringsched
 from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError, UnknownName
+from ringsched.formats.scenario_text import scenario_to_json
 from ringsched.generate import describe
 from ringsched.generate.draw import JOBS, SERVERS, Draw
+from ringsched.generate.load import LATENCY_FACTORS, Scale, scale_for, scaled
 from ringsched.generate.mixes import MODEL_MIXES, SIZE_MIXES, apportioned, model_mix, size_mix
-from ringsched.generate.scaling import LATENCY_FACTORS, Scale, scale_for, scaled
-from ringsched.io.scenario_text import scenario_to_json
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Time
 
 PAPER_SIZES = {1: 80, 2: 14, 4: 26, 8: 30, 16: 8, 32: 2}

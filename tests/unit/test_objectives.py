@@ -9,8 +9,7 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import OBJECTIVES, Bound, InputError, Scenario
-from ringsched.engine.objective import objective_value
-from ringsched.engine.problem import problem_of
+from ringsched.engine.problem import objective_value, problem_of
 from ringsched.model.objective import ALL
 
 

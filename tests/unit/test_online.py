@@ -338,7 +338,7 @@ def test_progress_is_told() -> None:
 def test_errors_lie_within_their_bounds_and_on_both_sides() -> None:
     """Half of all factors are below 1, on a logarithmic scale."""
     from ringsched.engine.problem import problem_of
-    from ringsched.online.belief import believed_problem
+    from ringsched.online.ahead import believed_problem
 
     case = scenario(cluster(1), *(job(f"j{at}", 1, 10_000) for at in range(1000)))
     factors = [job.iterations / 10_000 for job in believed_problem(problem_of(case), 3.0, 5).scenario.jobs]

@@ -11,13 +11,12 @@ from tests.tiny import needs_compiler
 
 import ringsched
 from ringsched import api
-from ringsched.analysis.paper import work
-from ringsched.analysis.paper.claims.verdict import FAILS, HOLDS, IN_PART, UNDECIDED, above, below, verdict_of
-from ringsched.analysis.paper.experiments import EXPERIMENTS, KAPPAS, PARTS, SERVERS
-from ringsched.analysis.paper.points import OVER_HORIZON, PaperRow
-from ringsched.analysis.paper.results import Estimate, Results, mean, num_censored, ratio
-from ringsched.analysis.paper.tiny import KINDS, least_largest_load, tiny_instance, tiny_rows
-from ringsched.policies import registry
+from ringsched.paper import reproduce
+from ringsched.paper.claims.verdict import FAILS, HOLDS, IN_PART, UNDECIDED, above, below, verdict_of
+from ringsched.paper.experiments import EXPERIMENTS, KAPPAS, OVER_HORIZON, PARTS, SERVERS, PaperRow
+from ringsched.paper.results import Estimate, Results, mean, num_censored, ratio
+from ringsched.paper.tiny import KINDS, least_largest_load, tiny_instance, tiny_rows
+from ringsched.policies import table as registry
 from ringsched.policies.policy import Settings
 from ringsched.policies.single_rule import solve_random
 from ringsched.search.bisection import Candidate
@@ -72,7 +71,7 @@ def test_the_servers_of_a_sweep_are_the_first_of_one_draw() -> None:
 def test_second_run_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ringsched.reproduce_paper(tmp_path, seeds=2, parts=["lambda"], workers=1)
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.[cs]*v*")}
-    monkeypatch.setattr(work, "finished", lambda _piece: pytest.fail("computed again"))
+    monkeypatch.setattr(reproduce, "finished", lambda _piece: pytest.fail("computed again"))
     again = ringsched.reproduce_paper(tmp_path, seeds=2, parts=["lambda"], workers=1)
     assert (first.num_resumed, again.num_resumed) == (0, 8)
     assert again.rows == first.rows
@@ -81,7 +80,7 @@ def test_second_run_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_more_seeds_take_over_fewer(tmp_path: Path) -> None:
     ringsched.reproduce_paper(tmp_path, seeds=1, parts=["lambda"], workers=1)
-    memory = tmp_path / work.MEMORY
+    memory = tmp_path / reproduce.MEMORY
     memory.write_text(memory.read_text() + '{"code": "cut sho', encoding="utf-8")
     result = ringsched.reproduce_paper(tmp_path, seeds=2, parts=["lambda"], workers=1)
     assert result.num_resumed == 4
@@ -90,7 +89,7 @@ def test_more_seeds_take_over_fewer(tmp_path: Path) -> None:
 
 def test_other_code_is_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ringsched.reproduce_paper(tmp_path, seeds=1, parts=["lambda"], workers=1)
-    monkeypatch.setattr(work, "code_version", lambda: "other")
+    monkeypatch.setattr(reproduce, "code_version", lambda: "other")
     assert ringsched.reproduce_paper(tmp_path, seeds=1, parts=["lambda"], workers=1).num_resumed == 0
 
 
@@ -176,8 +175,10 @@ def test_theta_star_by_hand() -> None:
 def test_committed_tables_are_not_stale(part: str) -> None:
     """The first seeds of docs/paper, computed anew, are the committed lines to the last byte."""
     lines = (COMMITTED / f"{part}.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    fresh = [row for seed in (0, 1) for row in work.finished(work.Piece(part, seed))[1]]
-    expected = [",".join("" if value is None else str(value) for value in work.values(row)) for row in fresh]
+    fresh = [row for seed in (0, 1) for row in reproduce.finished(reproduce.Piece(part, seed))[1]]
+    expected = [
+        ",".join("" if value is None else str(value) for value in reproduce.values(row)) for row in fresh
+    ]
     assert [line.rstrip("\n") for line in lines[1 : 1 + len(fresh)]] == expected
 
 

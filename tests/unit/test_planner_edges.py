@@ -7,12 +7,11 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import Infeasible, InputError, Job, Scenario
-from ringsched.engine.arrays import arrays_of
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.engine.state import new_state
-from ringsched.placement.least_busy_servers import _select
-from ringsched.placement.runner import Runner
-from ringsched.placement.scratch import new_scratch
+from ringsched.engine.state import arrays_of, new_state
+from ringsched.rules.least_busy_servers import _select
+from ringsched.rules.runner import Runner
+from ringsched.rules.shared import new_scratch
 
 CONTINUOUS = {"model": "continuous"}
 

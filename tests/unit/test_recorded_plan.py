@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringsched import InputError, import_trace, replay, verify
-from ringsched.contention.stays import Stay, iterations_done
+from ringsched.contention.over_time import Stay, iterations_done
 from ringsched.importing.recorded import EARLY_S, NO_LATENCY
 from ringsched.model import Cluster, Job, Placement, Server
 

@@ -22,11 +22,10 @@ from ringsched import Infeasible, InputError, Scenario, Server, Switch
 from ringsched.analysis.planned_run import planned_run
 from ringsched.engine.problem import problem_of
 from ringsched.reporting import assets
-from ringsched.reporting.curves import finished_at, soonest_ends
-from ringsched.reporting.data import report_data
-from ringsched.reporting.levels import job_levels, level_at, load_levels
-from ringsched.reporting.sizes import size_class, size_scale
-from ringsched.reporting.stretches import stretches_of
+from ringsched.reporting.data import finished_at, report_data, soonest_ends
+from ringsched.reporting.gantt import stretches_of
+from ringsched.reporting.links import job_levels, level_at, load_levels
+from ringsched.reporting.style import size_class, size_scale
 
 MEGABYTE = 1_000_000
 
@@ -125,12 +124,12 @@ def test_slowed_stretches_lie_within_the_run_and_add_up() -> None:
 def test_links_are_those_of_the_ledger_and_never_overfull() -> None:
     problem = contended()
     plan = ringsched.plan(problem, "list-scheduling")
-    links = {link["name"]: link for link in report_data(problem, {"plan": plan})["plans"][0]["links"]}
+    charts = {link["name"]: link for link in report_data(problem, {"plan": plan})["plans"][0]["links"]}
     ledger = ringsched.explain(problem, plan)
-    assert set(links) == {account.label for account in ledger.links if account.jobs}
+    assert set(charts) == {account.label for account in ledger.links if account.jobs}
     for account in ledger.links:
         if account.jobs:
-            steps = triples(links[account.label]["steps"])
+            steps = triples(charts[account.label]["steps"])
             assert max(jobs for _, jobs, _ in steps) == account.most_jobs
             assert all(0 <= percent <= 100 for _, _, percent in steps)
             assert any(percent > 0 for _, _, percent in steps)
@@ -344,14 +343,14 @@ def test_lines_between_rows_do_not_hide_jobs() -> None:
 
 
 def test_axes_and_legends_of_pictures_say_jobs() -> None:
-    from ringsched.reporting.pictures import curves, links
+    from ringsched.reporting.pictures import charts
 
     one = scenario(cluster(1), job("only"))
-    figure = curves.draw(drawn(one))
+    figure = charts.draw(drawn(one))
     figure.canvas.draw()
     assert all(float(at).is_integer() for at in figure.axes[0].get_yticks())
     data = drawn(contended())
-    assert links.draw(data, data["plans"][0]).legends[0].get_title().get_text() == "jobs on the link"
+    assert charts.draw(data, data["plans"][0]).legends[0].get_title().get_text() == "jobs on the link"
 
 
 def test_nobody_is_praised_for_busy_gpus() -> None:

@@ -12,7 +12,7 @@ from tests.cli.helpers import FULL
 from tests.strategies import scenarios
 
 from ringsched import InputError, Job, Scenario, load_scenario, save_scenario, scenario_from_dict
-from ringsched.io.scenario_text import scenario_to_json
+from ringsched.formats.scenario_text import scenario_to_json
 
 
 @pytest.mark.parametrize("name", ["full.json", "full.toml"])

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 import ringsched
-from ringsched.engine.arrays import Arrays, arrays_of
 from ringsched.engine.problem import problem_of
-from ringsched.engine.state import State, new_state, reset
-from ringsched.placement import select
-from ringsched.placement.scratch import new_scratch
+from ringsched.engine.state import Arrays, State, arrays_of, new_state, reset
+from ringsched.rules import shared
+from ringsched.rules.shared import new_scratch
 
 
 def loaded(num_servers: int, num_gpus: int, loads: list[int]) -> tuple[Arrays, State]:
@@ -44,7 +43,7 @@ def test_least_is_what_sorting_would_choose(seed: int) -> None:
     for limit in (1, 4):
         eligible = [gpu for gpu in order if loads[gpu] <= limit]
         for wanted in range(1, total + 1):
-            found = select.least(arrays, state, wanted, limit, servers, state.idle_share)
+            found = shared.least(arrays, state, wanted, limit, servers, state.idle_share)
             assert found == (wanted <= len(eligible))
             if found:
                 assert state.chosen[:wanted].tolist() == sorted(eligible[:wanted])
@@ -57,15 +56,15 @@ def test_jobs_as_large_as_the_cluster_compared_every_pair(
     """Each server better than those before it: the worst case of an insertion, n^2 / 2 comparisons."""
     num_servers = 500
     arrays, state = loaded(num_servers, 2, [num_servers - gpu // 2 for gpu in range(2 * num_servers)])
-    compare, calls = select._is_worse, []
+    compare, calls = shared._is_worse, []
 
     def counted(*arguments: Any) -> bool:
         calls.append(None)
         return compare(*arguments)
 
-    monkeypatch.setattr(select, "_is_worse", counted)
+    monkeypatch.setattr(shared, "_is_worse", counted)
     wanted, scratch = int(share * 2 * num_servers), new_scratch(arrays)
-    assert select.least(arrays, state, wanted, num_servers, scratch.servers, scratch.no_tie)
+    assert shared.least(arrays, state, wanted, num_servers, scratch.servers, scratch.no_tie)
     assert len(calls) < 3 * 2 * num_servers * math.log2(2 * num_servers)
 
 

@@ -9,16 +9,13 @@ import sys
 import pytest
 from tests.slurm_double import SlurmDouble
 
+from ringsched.clusters.slurm import release
+from ringsched.clusters.slurm.commands import DryRun, Owner
+from ringsched.clusters.slurm.comments import parse_comment, parse_note
+from ringsched.clusters.slurm.controller import Controller, Planner
+from ringsched.clusters.slurm.network import Network
+from ringsched.clusters.slurm.run import run
 from ringsched.errors import AdapterError
-from ringsched.slurm import release
-from ringsched.slurm.comment import parse_comment
-from ringsched.slurm.controller import Controller
-from ringsched.slurm.dry_run import DryRun
-from ringsched.slurm.network import Network
-from ringsched.slurm.note import parse_note
-from ringsched.slurm.owner import Owner
-from ringsched.slurm.planning import Planner
-from ringsched.slurm.run import run
 
 pytestmark = pytest.mark.compiled
 

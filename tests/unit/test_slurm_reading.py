@@ -11,20 +11,16 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.slurm_double import SlurmDouble
 
+from ringsched.clusters.slurm.comments import Note, comment_of, is_ours, note_text, parse_comment, parse_note
+from ringsched.clusters.slurm.jobs import read_jobs
+from ringsched.clusters.slurm.network import Network, load_network, read_nodes
+from ringsched.clusters.slurm.placements import components, rankfile_text
+from ringsched.clusters.slurm.queue import sort_jobs
+from ringsched.clusters.slurm.resubmission import superfluous
+from ringsched.clusters.slurm.snapshot import read_slurm, snapshot_of
+from ringsched.clusters.slurm.values import expand, gpu_count, gpu_indices
 from ringsched.errors import AdapterError, InputError
 from ringsched.model import Server
-from ringsched.slurm.comment import comment_of, is_ours, parse_comment
-from ringsched.slurm.gres import gpu_count, gpu_indices
-from ringsched.slurm.hostlist import expand
-from ringsched.slurm.jobs import read_jobs
-from ringsched.slurm.layout import components, rankfile_text
-from ringsched.slurm.network import Network, load_network
-from ringsched.slurm.nodes import read_nodes
-from ringsched.slurm.note import Note, note_text, parse_note
-from ringsched.slurm.queue import sort_jobs
-from ringsched.slurm.reading import read_slurm
-from ringsched.slurm.reconcile import superfluous
-from ringsched.slurm.snapshot import snapshot_of
 
 FIELDS: dict[str, Any] = {"gpus": 2, "iterations": 10, "model": "resnet50"}
 

@@ -12,20 +12,17 @@ from click.testing import CliRunner
 from tests.slurm_double import SlurmDouble
 
 from ringsched.cli.slurm import slurm_command
+from ringsched.clusters.slurm import commands as commands_module
+from ringsched.clusters.slurm import run as run_module
+from ringsched.clusters.slurm import submit as submit_module
+from ringsched.clusters.slurm.commands import Owner, SlurmCommands
+from ringsched.clusters.slurm.jobs import read_jobs
+from ringsched.clusters.slurm.network import Network
+from ringsched.clusters.slurm.queue import sort_jobs
+from ringsched.clusters.slurm.resubmission import _carried, _without_directives, folder_of, forget_old, load
+from ringsched.clusters.slurm.snapshot import read_slurm, snapshot_of
+from ringsched.clusters.slurm.submit import submit, tidy
 from ringsched.errors import AdapterError, InputError
-from ringsched.slurm import commands as commands_module
-from ringsched.slurm import run as run_module
-from ringsched.slurm import submit as submit_module
-from ringsched.slurm.commands import SlurmCommands
-from ringsched.slurm.heterogeneous import _carried, _without_directives
-from ringsched.slurm.jobs import read_jobs
-from ringsched.slurm.network import Network
-from ringsched.slurm.owner import Owner
-from ringsched.slurm.queue import sort_jobs
-from ringsched.slurm.reading import read_slurm
-from ringsched.slurm.saved import folder_of, forget_old, load
-from ringsched.slurm.snapshot import snapshot_of
-from ringsched.slurm.submit import submit, tidy
 
 FIELDS: dict[str, Any] = {"gpus": 2, "iterations": 10, "model": "resnet50"}
 TOKEN = "0123456789abcdef"

@@ -7,8 +7,8 @@ import pytest
 import ringsched
 from ringsched import Scenario
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.online.snapshot import Snapshots
-from ringsched.placement.charges import charges
+from ringsched.online.planning import Snapshots
+from ringsched.rules.shared import charges
 
 
 def scenario_of(*, slot_s: float | None) -> Scenario:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import ringsched
 from ringsched import ImportedTrace, InputError, UnknownName, import_trace
 from ringsched.engine.problem import problem_of
-from ringsched.importing.models import models_of
-from ringsched.importing.surroundings import surroundings_of
-from ringsched.io.traces.formats import FORMATS
-from ringsched.io.traces.json_stream import BROKEN, CHUNK, JsonStream
-from ringsched.io.traces.rows import TraceRow
+from ringsched.formats.traces.formats import FORMATS
+from ringsched.formats.traces.philly import BROKEN, CHUNK, JsonStream
+from ringsched.formats.traces.table import TraceRow
+from ringsched.importing.cluster import surroundings_of
+from ringsched.importing.trace import models_of
 
 SAMPLES = Path(__file__).parents[1] / "traces"
 SAMPLE = {name: SAMPLES / f"{name}.csv" for name in FORMATS} | {"philly-json": SAMPLES / "philly.json"}

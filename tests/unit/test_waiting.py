@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from ringsched.online.waiting import NOBODY, Waiting, head, join, leave, new_waiting, next_candidate
+from ringsched.online.queue import NOBODY, Waiting, head, join, leave, new_waiting, next_candidate
 
 
 def assert_least_below(waiting: Waiting) -> None:

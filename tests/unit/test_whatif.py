@@ -18,8 +18,8 @@ from ringsched import (
     Together,
     UnknownName,
 )
-from ringsched.analysis.whatif import choices
-from ringsched.analysis.whatif.follow import follow
+from ringsched.analysis.whatif import places
+from ringsched.analysis.whatif.places import follow
 from ringsched.engine.problem import problem_of
 
 FIRST = ringsched.load_scenario("examples/first.toml")
@@ -222,8 +222,8 @@ def test_what_matters_is_tried_even_if_there_is_time_for_little(monkeypatch: pyt
     wide = FIRST.jobs[0].replace(name="wide", gpus=8, iterations=60_000)
     full = ringsched.whatif_job(busy, wide, plan=plan)
     assert len(full.options) > 8
-    monkeypatch.setattr(choices, "LEAST_TRIED", 1)
-    monkeypatch.setattr(choices, "JOBS_TRIED", 0)
+    monkeypatch.setattr(places, "LEAST_TRIED", 1)
+    monkeypatch.setattr(places, "JOBS_TRIED", 0)
     some = ringsched.whatif_job(busy, wide, plan=plan)
     assert len(some.options) < len(full.options)
     assert some.at_once == full.at_once

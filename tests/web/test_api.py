@@ -11,7 +11,7 @@ import pytest
 from tests.cli.helpers import run
 
 import ringsched
-from ringsched.io.plan_file import plan_from_dict
+from ringsched.formats.plan import plan_from_dict
 from ringsched.reporting.data import report_data
 from ringsched.web.bodies import PlanBody
 from ringsched.web.inputs import search_limit_s

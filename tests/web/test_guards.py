@@ -14,15 +14,14 @@ import pytest
 
 from ringsched.analysis.as_json import policies_data
 from ringsched.errors import InputError
-from ringsched.web import lab
+from ringsched.web import app as lab
 from ringsched.web.app import create_app
-from ringsched.web.errors import Refused
 from ringsched.web.guards import Access
 from ringsched.web.limits import Limits
 from ringsched.web.pool import Pool, WorkerBroke, WorkerEnded
-from ringsched.web.replies import Reply
+from ringsched.web.replies import Refused, Reply
 from ringsched.web.serve import access_to, bound_socket, urls_of
-from ringsched.web.uploads import Uploads
+from ringsched.web.shell import Uploads
 
 TOKEN = "a-token-that-is-long"
 JSON = {"Content-Type": "application/json"}

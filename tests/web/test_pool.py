@@ -21,10 +21,10 @@ from tests.web.conftest import Served, ended, hear_ctrl_c, started, workers_of
 from tests.web.hostile import JSON
 
 import ringsched
-from ringsched.web import process, worker
+from ringsched.web import pool as process
+from ringsched.web import worker
 from ringsched.web.limits import Limits
-from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded
-from ringsched.web.process import Errand, WorkerProcess
+from ringsched.web.pool import Errand, NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded, WorkerProcess
 from ringsched.web.searches import Searches
 from ringsched.web.worker import SEARCH, STOP
 
@@ -311,7 +311,7 @@ def test_a_worker_that_is_ready_has_all_kernels() -> None:
         from numba.core.dispatcher import Dispatcher
         import ringsched
         from ringsched.web.examples import example_scenario
-        from ringsched.web.warm import warm_up
+        from ringsched.web.work import warm_up
 
         def loaded():
             kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]

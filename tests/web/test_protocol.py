@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from ringsched.web import lingering, protocol
+from ringsched.web import protocol
 from ringsched.web.app import create_app
 from ringsched.web.guards import Access
 from ringsched.web.protocol import PatientProtocol
@@ -96,7 +96,7 @@ def test_who_sends_a_large_body_and_is_refused_reads_why(status: int, changed: d
 
 
 def test_who_is_refused_and_goes_on_for_ever_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lingering, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(protocol, "MOST_BYTES", 10**6)
 
     def send(listening: Listening) -> None:
         with listening.connected() as connection:
@@ -115,7 +115,7 @@ def test_who_is_refused_and_goes_on_for_ever_is_cut_off(monkeypatch: pytest.Monk
 def test_who_is_refused_and_does_not_hang_up_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    monkeypatch.setattr(lingering, limit, 0.1)
+    monkeypatch.setattr(protocol, limit, 0.1)
 
     async def use(listening: Listening) -> None:
         with listening.connected() as connection:
@@ -180,7 +180,7 @@ def test_a_client_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_a_client_leaves_unread_at_the_end_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be too little for the transport to wait for it."""
-    monkeypatch.setattr(lingering, "LONGEST_S", 0.1)
+    monkeypatch.setattr(protocol, "LONGEST_S", 0.1)
 
     class Unread(asyncio.Transport):
         def __init__(self) -> None:
@@ -197,7 +197,7 @@ def test_what_a_client_leaves_unread_at_the_end_is_not_kept_for_ever(monkeypatch
 
     async def go() -> None:
         unread = Unread()
-        lingering.LingeringTransport(unread, asyncio.get_running_loop(), lambda: False).close()
+        protocol.LingeringTransport(unread, asyncio.get_running_loop(), lambda: False).close()
         await asyncio.wait_for(unread.aborted.wait(), HANGS_S)
 
     asyncio.run(go())

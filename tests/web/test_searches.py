@@ -9,13 +9,12 @@ import pytest
 
 from ringsched.web import searches as module
 from ringsched.web.app import create_app
-from ringsched.web.errors import Refused
 from ringsched.web.lab import Lab
 from ringsched.web.limits import Limits
 from ringsched.web.pool import Pool, WorkerBroke, WorkerEnded
-from ringsched.web.replies import Reply
-from ringsched.web.search_work import PLAN
+from ringsched.web.replies import Refused, Reply
 from ringsched.web.searches import Search, Searches
+from ringsched.web.work import PLAN
 
 
 class Ready(Pool):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ringsched import api
 
 if TYPE_CHECKING:  # only what is asked for is loaded, by those who make it
-    from ringsched.analysis.blame.ledger import Ledger
-    from ringsched.analysis.comparison import Comparison
-    from ringsched.analysis.whatif.options import Answer, Option
+    from ringsched.analysis.compare.compare import Comparison
+    from ringsched.analysis.explain.ledger import Ledger
+    from ringsched.analysis.whatif.new_job import Answer, Option
     from ringsched.analysis.whatif.variants import FinishChange, WhatIf
     from ringsched.model import Plan
     from ringsched.verify import Verdict
@@ -69,7 +69,7 @@ def job_ledger_data(ledger: Ledger, name: str) -> dict[str, Any]:
 
 def comparison_data(result: Comparison) -> dict[str, Any]:
     """Return all that a comparison says, and its rows."""
-    from ringsched.analysis.summary import labels_of
+    from ringsched.analysis.compare.summary import labels_of
 
     return {
         "baseline": next(iter(labels_of([summary.key for summary in result.summary]).values())),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringsched.calibrate.bed_jobs import TestJob
-from ringsched.calibrate.fabric import MOST_JOBS, PAYLOAD
+from ringsched.calibrate.namespaces import MOST_JOBS, PAYLOAD
 from ringsched.calibrate.noise import Noise
-from ringsched.calibrate.testbed import MOST_SERVERS, Testbed
+from ringsched.calibrate.testbed import MOST_SERVERS, Testbed, TestJob
 from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError
 from ringsched.model import Plan, Scenario

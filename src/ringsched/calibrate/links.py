@@ -4,11 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
+from ringsched.calibrate.blocks import MeasuredBlock
 from ringsched.calibrate.estimate import Estimate, line_of, mean_of
-from ringsched.calibrate.measurement import Measurement
+from ringsched.calibrate.measurements import GIGABITS_PER_MEGABYTE, Measurement
+
+
+class Carried(NamedTuple):
+    """The median over blocks of one job that never computes."""
+
+    payload_mbps: float  # what a job sees, and what a scenario's bandwidth means
+    wire_mbps: float  # with headers and acknowledgements, which is what is shaped
+    sent_again: float  # share of it that was sent again
+
+
+def carried(blocks: Sequence[MeasuredBlock]) -> Carried | None:
+    """Return what links carried in the blocks that can be trusted; None if no job was alone."""
+    found = []
+    for block in blocks:
+        job = block.jobs[0]
+        alone = len(block.jobs) == 1 and job.compute_s == 0 and not block.by_processor
+        if alone and not block.suspect and block.overhead is not None:
+            workers = len(job.placement)
+            gbit = 2 * job.message_mb * GIGABITS_PER_MEGABYTE * (workers - 1) / workers
+            payload_mbps = 1e3 * gbit / block.medians[0].exchange_s
+            found.append((payload_mbps, payload_mbps * block.overhead, block.sent_again))
+    return Carried(*(median(each) for each in zip(*found, strict=True))) if found else None
+
 
 LARGE = 0.8  # of the time is exchange: such rows tell the bandwidth
 SMALL = 0.5  # at most: such rows tell the latency

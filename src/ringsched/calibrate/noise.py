@@ -6,8 +6,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 MOST_STEAL = 0.04  # of the time of all cores
+
+
 MOST_WAITING = 0.25  # of a block, by the worker that waited longest for a core
+
+
 MOST_SPREAD = 0.15  # of a median, between the quartiles of iterations that should be all alike
+
+
 _STEAL = 7  # after the word "cpu": user nice system idle iowait irq softirq steal
 
 

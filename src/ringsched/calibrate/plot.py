@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringsched.calibrate.duty import factor_at
 from ringsched.calibrate.fit import Fit
+from ringsched.calibrate.sharing import factor_at
 from ringsched.errors import InputError
-from ringsched.io.files import check_writable, written_beside
+from ringsched.formats.files import check_writable, written_beside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

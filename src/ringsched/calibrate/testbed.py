@@ -6,21 +6,137 @@ import ctypes
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from ringsched.calibrate.bed_jobs import BlockRun, JobRun, TestJob, Traffic
-from ringsched.calibrate.fabric import MOST_JOBS, PAYLOAD, PORTS_PER_JOB
+from ringsched.calibrate.namespaces import MOST_JOBS, PAYLOAD, PORTS_PER_JOB
+from ringsched.calibrate.neighbours import RingBroken
 from ringsched.calibrate.noise import Noise, cpu_times, steal_between
-from ringsched.calibrate.peers import RingBroken
-from ringsched.calibrate.rights import PRIVATE, check_rights
 from ringsched.calibrate.worker import Iteration
-from ringsched.errors import InputError
+from ringsched.errors import InputError, RingschedError
 from ringsched.model.checks import integer, number
+
+# A user, network, mount and pid namespace of one's own: what is made in it ends with it, whoever dies.
+PRIVATE = (
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--net",
+    "--mount",
+    "--propagation",
+    "private",
+    "--pid",
+    "--fork",
+    "--kill-child",
+)
+PACKAGES = {"unshare": "util-linux", "ip": "iproute2", "tc": "iproute2"}
+TIMEOUT_S = 20.0
+_TRIAL = """
+mount -t tmpfs tmpfs /run &&
+ip netns add trial &&
+ip link add bridge type bridge &&
+ip link add port type veth peer name eth0 netns trial &&
+ip link set port master bridge up &&
+tc qdisc add dev port root handle 1: htb default 1 &&
+tc class add dev port parent 1: classid 1:1 htb rate 100mbit &&
+tc filter add dev port parent 1: protocol ip prio 1 u32 match ip dport 1 0xffff flowid 1:1
+"""
+
+
+class NoRights(RingschedError):
+    """The testbed cannot be made here; says what is missing."""
+
+
+def check_rights() -> None:
+    """Raise `NoRights` unless a small testbed can be made here, by making one: that takes a moment only."""
+    if sys.platform != "linux":
+        raise NoRights("the testbed needs Linux: it is made of network namespaces")
+    for program, package in PACKAGES.items():
+        if shutil.which(program) is None:
+            raise NoRights(f"the testbed needs the program {program} (package {package})")
+    try:
+        done = subprocess.run(
+            [*PRIVATE, "sh", "-c", _TRIAL], capture_output=True, text=True, check=False, timeout=TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise NoRights(f"the testbed cannot be made: no trial network after {TIMEOUT_S:g} s") from None
+    if done.returncode != 0:
+        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise NoRights(
+            f"the testbed cannot be made here: {said[:200]}; it needs user namespaces "
+            "(sysctl user.max_user_namespaces, in a container also its seccomp profile) "
+            "and the kernel's veth, bridge, sch_htb and cls_u32"
+        )
+
+
+SEGMENT_BYTES = 1514  # of a full frame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestJob:
+    """A job to be run: a worker on each server listed, in the order of the ring."""
+
+    __test__ = False  # to pytest: this is none
+
+    placement: tuple[int, ...]
+    message_mb: float
+    compute_s: float = 0.0
+    start_s: float = 0.0  # after the start of the block
+    iterations: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRun:
+    """What a job did: the iterations of its first worker, and the bytes each of its workers sent."""
+
+    job: TestJob
+    iterations: tuple[Iteration, ...]  # times since the start of the block
+    sent_bytes: tuple[int, ...]
+
+
+class Traffic(NamedTuple):
+    """What all links carried during a block."""
+
+    wire_bytes: int  # headers and acknowledgements included
+    segments_again: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockRun:
+    """What came of jobs that ran at the same time."""
+
+    jobs: tuple[JobRun, ...]
+    noise: Noise
+    traffic: Traffic
+
+    @property
+    def overhead(self) -> float | None:
+        """Bytes on the wire over the jobs' own; None if nothing went over a link."""
+        crossing = sum(
+            sent
+            for run in self.jobs
+            for sent, server, following in zip(
+                run.sent_bytes,
+                run.job.placement,
+                (*run.job.placement[1:], run.job.placement[0]),
+                strict=True,
+            )
+            if server != following
+        )
+        return self.traffic.wire_bytes / crossing if crossing else None
+
+    @property
+    def sent_again(self) -> float:
+        """The share of the bytes on the wire that was sent again."""
+        return self.traffic.segments_again * SEGMENT_BYTES / max(1, self.traffic.wire_bytes)
+
 
 MOST_SERVERS = 64
 PATIENCE_S = 30.0  # beyond what a block should take, before it is given up
@@ -55,7 +171,7 @@ class Testbed:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [*PRIVATE, sys.executable, "-m", "ringsched.calibrate.inside"],
+            [*PRIVATE, sys.executable, "-m", "ringsched.calibrate.namespaces"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},

@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ringsched.calibrate.bed_jobs import TestJob
 from ringsched.calibrate.blocks import MeasuredBlock, measure
-from ringsched.calibrate.one_by_one import simulate_exchanges
-from ringsched.calibrate.predict import MODELS, Placed, predict
-from ringsched.calibrate.testbed import Testbed
+from ringsched.calibrate.predict import MODELS, Placed, predict, simulate_exchanges
+from ringsched.calibrate.testbed import Testbed, TestJob
 from ringsched.errors import InputError
 from ringsched.model.calibration import Calibration
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from ringsched.analysis.compare import compare
-from ringsched.analysis.summary import METRICS, PAIRED
-from ringsched.cli.comparison import comparison_to_json, print_comparison
-from ringsched.cli.row_progress import RowProgress
+from ringsched.analysis.compare.compare import compare
+from ringsched.analysis.compare.summary import METRICS, PAIRED
+from ringsched.cli.compare_tables import comparison_to_json, print_comparison
+from ringsched.cli.progress import RowProgress
 from ringsched.errors import InputError
 from ringsched.model import OBJECTIVES
 from ringsched.model.checks import choice

@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from ringsched.cli.scenario_output import check_output, options_for_arguments, put_scenario, written_line
-from ringsched.cli.working import Working
+from ringsched.cli.files import check_output, options_for_arguments, put_scenario, written_line
+from ringsched.cli.progress import Working
 from ringsched.errors import InputError
+from ringsched.formats.files import check_writable
+from ringsched.formats.plan import save_plan
+from ringsched.formats.traces.formats import FORMATS
 from ringsched.generate.mixes import MODEL_MIXES
 from ringsched.importing import ImportedTrace, ImportReport, import_trace
-from ringsched.io.files import check_writable
-from ringsched.io.plan_file import save_plan
-from ringsched.io.traces.formats import FORMATS
 
 
 @click.command("import")
@@ -92,7 +92,7 @@ def _json(trace: ImportedTrace, output: Path | None, plan_file: Path | None) -> 
 
 
 def _lines(trace: ImportedTrace, output: Path | None, plan_file: Path | None) -> list[str]:
-    from ringsched.words.figures import counted, seconds
+    from ringsched.phrases import counted, seconds
 
     report, cluster = trace.report, trace.scenario.cluster
     lines = [f"{counted(report.rows_read, 'row')} read, {report.rows_kept} kept"]

@@ -1,17 +1,47 @@
-"""`ringsched paper`."""
+"""`ringsched paper`: every claim, its verdict, and the numbers."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.table import Table
 
-from ringsched.cli.row_progress import RowProgress
+from ringsched.cli.progress import RowProgress
+from ringsched.cli.tables import show
 from ringsched.errors import InputError
+from ringsched.paper.reproduce import Reproduction
+from ringsched.phrases import counted
 
-if TYPE_CHECKING:  # loaded when the work begins
-    from ringsched.analysis.paper.reproduce import Reproduction
+if TYPE_CHECKING:
+    from ringsched.paper.reproduce import Reproduction
+
+
+def reproduction_to_json(result: Reproduction) -> str:
+    """Return claims and rows as JSON."""
+    content = {
+        "claims": [asdict(claim) for claim in result.claims],
+        "rows": {name: [asdict(row) for row in rows] for name, rows in result.rows.items()},
+        "tiny": [asdict(row) for row in result.tiny],
+    }
+    return json.dumps(content, indent=1)
+
+
+def print_reproduction(result: Reproduction, output: Path | None) -> None:
+    """Print the claims, then where the rest is."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("claim", "section", "verdict", "what says so"):
+        table.add_column(column, overflow="fold", ratio=3 if column == "what says so" else 1)
+    for claim in result.claims:
+        table.add_row(claim.name, claim.where, claim.verdict, claim.evidence)
+    num_rows = sum(len(rows) for rows in result.rows.values()) + len(result.tiny)
+    resumed = f", {result.num_resumed} of them from before" if result.num_resumed else ""
+    written = "" if output is None else f" in {output}"
+    show([*([table] if result.claims else []), f"{counted(num_rows, 'row')}{written}{resumed}"])
+
 
 OPTION_OF = {"workers": "--jobs", "parts": "--only"}
 
@@ -46,8 +76,8 @@ def paper_command(
     """
     if page is not None and output is None:
         raise InputError("needs --output, the folder of the figures it shows", field="--page")
-    from ringsched.analysis.paper.experiments import PARTS
-    from ringsched.analysis.paper.reproduce import reproduce_paper
+    from ringsched.paper.experiments import PARTS
+    from ringsched.paper.reproduce import reproduce_paper
 
     parts = PARTS if only is None else [name.strip() for name in only.split(",") if name.strip()]
     try:
@@ -61,7 +91,6 @@ def paper_command(
 
 
 def _print(result: Reproduction, output: Path | None, *, as_json: bool) -> None:
-    from ringsched.cli.paper_tables import print_reproduction, reproduction_to_json
 
     if as_json:
         click.echo(reproduction_to_json(result))

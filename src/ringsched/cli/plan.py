@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from ringsched import api
+from ringsched.cli.files import check_no_input
 from ringsched.cli.interrupts import wishes
-from ringsched.cli.outputs import check_no_input
 from ringsched.cli.progress import WatchedPlanning
 from ringsched.errors import Infeasible, InputError
-from ringsched.io.files import check_writable
-from ringsched.io.plan_file import plan_to_json, save_plan
-from ringsched.io.scenario_file import load_scenario, locate
+from ringsched.formats.files import check_writable
+from ringsched.formats.plan import plan_to_json, save_plan
+from ringsched.formats.scenario import load_scenario, locate
 from ringsched.model import OBJECTIVES
 
 
@@ -108,7 +108,7 @@ def plan_command(
     if as_json:
         click.echo(plan_to_json(plan), nl=False)
     else:
-        from ringsched.cli.tables import print_plan  # rich is loaded only when a table is printed
+        from ringsched.cli.tables import print_plan
 
         print_plan(scenario, plan, output)
 

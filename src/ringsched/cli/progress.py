@@ -1,4 +1,4 @@
-"""Planning that takes a while: what is seen of it meanwhile, and what is kept of it."""
+"""What is seen of work that takes a while: a sign of life, a bar, the best plan so far."""
 
 from __future__ import annotations
 
@@ -7,16 +7,86 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ringsched.io.plan_file import save_plan
+from ringsched.formats.plan import save_plan
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
     from rich.status import Status
 
     from ringsched.model import Plan
     from ringsched.policies.policy import Progress
+
+
+class Working:
+    """Shows what is being done, after two seconds, and only to someone who watches."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._timer = Timer(SILENT_S, self._show)
+        self._status: Status | None = None
+
+    def _show(self) -> None:
+        from rich.console import Console  # loaded only when something is shown
+
+        self._status = Console(stderr=True).status(self._what)
+        self._status.start()
+
+    def __enter__(self) -> Working:
+        if sys.stderr.isatty():
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        if self._timer.is_alive():
+            self._timer.join()  # it may be about to show something
+        if self._status is not None:
+            self._status.stop()
+
+
+class RowProgress:
+    """A bar on a terminal, once the work takes longer than two seconds."""
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+        self._started = time.monotonic()
+        self._bar: Bar | None = None
+
+    def on_row(self, done: int, total: int) -> None:
+        """Show how many rows are done."""
+        if self._bar is None:
+            if time.monotonic() - self._started < SILENT_S or not sys.stderr.isatty():
+                return
+            self._bar = _bar(self._doing)
+        self._bar.update(self._bar.task_ids[0], completed=done, total=total)
+
+    def __enter__(self) -> RowProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar(doing: str) -> Bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    bar.add_task(doing)
+    bar.start()
+    return bar
+
 
 SILENT_S = 2.0
 WRITE_S = 1.0  # better plans are written no more often than this

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from ringsched.cli.working import Working
+from ringsched.cli.progress import Working
 from ringsched.errors import InputError
-from ringsched.io.files import check_writable, write_text
-from ringsched.io.plan_file import load_plan
-from ringsched.io.scenario_file import input_files, load_scenario, locate
-from ringsched.words.figures import counted
+from ringsched.formats.files import check_writable, write_text
+from ringsched.formats.plan import load_plan
+from ringsched.formats.scenario import input_files, load_scenario, locate
+from ringsched.phrases import counted
 
 # Where each format goes if nobody says; pictures are several files, in a folder.
 DEFAULT_OUTPUT = {"html": "report.html", "perfetto": "trace.json", "svg": "pictures", "png": "pictures"}
@@ -52,7 +52,7 @@ def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str,
     plans = {label: load_plan(path) for label, path in labels(plan_files).items()}
     _check_no_input(target, scenario_file, plan_files)
     if kind in PICTURES:
-        from ringsched.analysis.paper.output import check_matplotlib
+        from ringsched.paper.reproduce import check_matplotlib
 
         check_matplotlib(field=f"--format {kind}")
     from ringsched.reporting.data import report_data
@@ -80,7 +80,7 @@ def _write(data: dict[str, Any], kind: str, target: Path) -> str:
 
         write_text(target, trace_of(data))
         return f"trace written to {target}"
-    from ringsched.reporting.html import page_of
+    from ringsched.reporting.report import page_of
 
     write_text(target, page_of(data))
     return f"report written to {target}"

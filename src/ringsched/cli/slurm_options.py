@@ -13,10 +13,10 @@ from ringsched.errors import InputError
 from ringsched.model import OBJECTIVES
 
 if TYPE_CHECKING:
-    from ringsched.slurm.commands import SlurmCommands
-    from ringsched.slurm.network import Network
-    from ringsched.slurm.planning import Planner
-    from ringsched.slurm.snapshot import Snapshot
+    from ringsched.clusters.slurm.commands import SlurmCommands
+    from ringsched.clusters.slurm.controller import Planner
+    from ringsched.clusters.slurm.network import Network
+    from ringsched.clusters.slurm.snapshot import Snapshot
 
 Command = Callable[..., Any]
 MOST_SECONDS = 86400
@@ -58,7 +58,7 @@ def check_seconds(option: str, value: float) -> None:
 
 def commands_of(timeout_s: float) -> SlurmCommands:
     """Return Slurm's commands."""
-    from ringsched.slurm.commands import SlurmCommands
+    from ringsched.clusters.slurm.commands import SlurmCommands
 
     check_seconds("--command-timeout", timeout_s)
     return SlurmCommands(timeout_s=timeout_s)
@@ -66,21 +66,21 @@ def commands_of(timeout_s: float) -> SlurmCommands:
 
 def partition_of(commands: SlurmCommands, partition: str | None) -> str:
     """Return the partition that is meant."""
-    from ringsched.slurm.nodes import default_partition
+    from ringsched.clusters.slurm.network import default_partition
 
     return default_partition(commands) if partition is None else partition
 
 
 def network_of(network: Path | None) -> Network:
     """Return the network that is meant."""
-    from ringsched.slurm.network import load_network, usual_network
+    from ringsched.clusters.slurm.network import load_network, usual_network
 
     return usual_network() if network is None else load_network(network)
 
 
 def planner_of(policy: str, objective: str, time_limit: float | None, iterations: int | None) -> Planner:
     """Return the planner, checked before anything is done for it."""
-    from ringsched.slurm.planning import Planner
+    from ringsched.clusters.slurm.controller import Planner
 
     planner = Planner(policy=policy, objective=objective, time_limit_s=time_limit, iterations=iterations)
     try:
@@ -93,7 +93,6 @@ def planner_of(policy: str, objective: str, time_limit: float | None, iterations
 
 def snapshot_now(commands: SlurmCommands, partition: str, network: Network) -> Snapshot:
     """Return the cluster as it is now."""
-    from ringsched.slurm.reading import read_slurm
-    from ringsched.slurm.snapshot import snapshot_of
+    from ringsched.clusters.slurm.snapshot import read_slurm, snapshot_of
 
     return snapshot_of(read_slurm(commands, partition, time.time()), network)

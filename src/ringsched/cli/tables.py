@@ -13,13 +13,22 @@ from rich.table import Table
 
 from ringsched.model import Certificate, Placement, Plan, Scenario
 from ringsched.model.objective import objective_named
-from ringsched.online.registry import OnlinePolicy
+from ringsched.online.policies import OnlinePolicy
+from ringsched.phrases import choices, counted, figure, quality, reason, seconds
 from ringsched.policies.policy import Policy
 from ringsched.verify import Verdict
-from ringsched.words.choices import choices
-from ringsched.words.figures import counted, figure, seconds
-from ringsched.words.quality import quality
-from ringsched.words.reasons import reason
+
+
+def figures_table(first: str, *others: str, last: str | None = None) -> Table:
+    """Return a table with a column of names, columns of figures, and perhaps one of text."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for heading in others:
+        table.add_column(heading, justify="right", no_wrap=True)
+    if last is not None:
+        table.add_column(last, overflow="fold")
+    return table
+
 
 MOST_ROWS = 50
 PLAIN_WIDTH = 100  # where there is no terminal whose width could be asked for

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from ringsched.errors import InputError
-from ringsched.io.plan_file import load_plan
-from ringsched.io.scenario_file import load_scenario, locate
+from ringsched.formats.plan import load_plan
+from ringsched.formats.scenario import load_scenario, locate
 from ringsched.verify import verify
 
 

@@ -1,21 +1,241 @@
-"""`ringsched whatif`."""
+"""`ringsched whatif`: other clusters for the same jobs, or one more job for the same plan."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.table import Table
 
-from ringsched.cli.plan_input import located
-from ringsched.cli.working import Working
-from ringsched.errors import InputError
-from ringsched.io.plan_file import load_plan
-from ringsched.io.scenario_file import load_scenario
+from ringsched.analysis.as_json import named_options, new_job_data, variants_data
+from ringsched.analysis.whatif.changes import (
+    CONTENTION_KEYS,
+    AddServers,
+    Change,
+    LinkFactor,
+    LinkSpeed,
+    OtherContention,
+    RemoveServer,
+    Together,
+)
+from ringsched.analysis.whatif.new_job import Answer, Option
+from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf
+from ringsched.cli.files import located
+from ringsched.cli.progress import Working
+from ringsched.cli.tables import figures_table, placed, show
+from ringsched.errors import InputError, UnknownName
+from ringsched.formats.jobs import field_from_text
+from ringsched.formats.plan import load_plan
+from ringsched.formats.scenario import load_scenario
+from ringsched.model import Plan, Scenario
+from ringsched.model.objective import objective_named
+from ringsched.phrases import counted, figure, seconds
 
 if TYPE_CHECKING:
     from ringsched.analysis.whatif.changes import Change
     from ringsched.model import Scenario
+
+
+def changes_of(
+    add_servers: Sequence[str],
+    remove_server: Sequence[str],
+    inter_server_gbps: Sequence[float],
+    link_factor: Sequence[float],
+    contention: Sequence[str],
+    together: bool,
+) -> list[Change]:
+    """Return one change for every option, or all of them in one."""
+    changes: list[Change] = [
+        *map(_servers, add_servers),
+        *(RemoveServer(name=name) for name in remove_server),
+        *(LinkSpeed(inter_server_gbps=speed) for speed in inter_server_gbps),
+        *(LinkFactor(factor=factor) for factor in link_factor),
+        *map(_contention, contention),
+    ]
+    return [Together(changes=tuple(changes))] if together and len(changes) > 1 else changes
+
+
+def _servers(text: str) -> AddServers:
+    match = re.fullmatch(r"(\d{1,9})(?:x(\d{1,9}))?", text)
+    if match is None:
+        raise InputError(
+            f"must be a number, or a number and GPUs such as 4x8, not {text!r}", field="add-servers"
+        )
+    return AddServers(count=int(match[1]), gpus=None if match[2] is None else int(match[2]))
+
+
+def _contention(text: str) -> OtherContention:
+    fields: dict[str, Any] = {}
+    for part in text.split(","):
+        key, sign, value = (word.strip() for word in part.partition("="))
+        if not sign or not value:
+            raise InputError(
+                f"must be written as share=0.5,degradation=0.2, not {text!r}", field="contention"
+            )
+        if key not in CONTENTION_KEYS:
+            raise UnknownName("key", key, CONTENTION_KEYS, field="contention")
+        fields[key] = value if key == "model" else field_from_text(key, value)
+    return OtherContention(fields=fields)
+
+
+MOST_DELAYS = 5
+
+
+def print_answer(answer: Answer) -> None:
+    """Print the advice in a sentence, the choices in a table, and those who are hurt."""
+    job, best = answer.job, answer.best
+    what = f"{counted(job.gpus, 'GPU')}, {counted(job.iterations, 'iteration')}"
+    present = f"beside the plan of {counted(len(answer.present.jobs), 'job')} by {answer.present.policy}"
+    parts: list[str | Table] = [
+        f"{job.name}: {what}, at best {seconds(answer.best_case_s)}; {present}",
+        _advice(best),
+        *_waiting(answer),
+        "",
+        _options_table(answer),
+        f"{counted(len(answer.options), 'choice')} tried; cost: by how much the sum of all completions grows",
+    ]
+    if best.delays:
+        parts += ["", "whom the best choice delays", changes_table(best.delays[:MOST_DELAYS])]
+        more = len(best.delays) - MOST_DELAYS
+        parts += [f"... and {counted(more, 'more job')}"] if more > 0 else []
+    show([*parts, "", *_anew(answer)])
+
+
+def answer_to_json(answer: Answer) -> str:
+    """Return the four choices, those planned anew, and the present totals."""
+    return json.dumps(new_job_data(answer), indent=1, ensure_ascii=False)
+
+
+def _advice(best: Option) -> str:
+    place = f"start it at {seconds(best.start_s)} on {placed(best.gpus)}, it ends at {seconds(best.finish_s)}"
+    if not best.delays:
+        return f"{place} and delays nobody"
+    return f"{place} and delays {counted(len(best.delays), 'job')} by {seconds(best.total_delay_s)} in all"
+
+
+def _waiting(answer: Answer) -> list[str]:
+    """Say whether it pays to wait."""
+    best, now = answer.best, answer.at_once
+    if best.waiting_s <= 0:
+        return ["waiting would be no better"]
+    if now is None:
+        return ["it cannot start at once: too few GPUs are idle"]
+    saved = now.cost_s - best.cost_s
+    return [f"waiting is better: at once it would cost {seconds(saved)} more, see below"]
+
+
+def _options_table(answer: Answer) -> Table:
+    headings = ("start\ns", "end\ns", "others\nlater s", "how\nmany", "cost\ns", "makespan\ns")
+    table = figures_table("choice", *headings, last="servers:GPUs")
+    rows: dict[int, tuple[list[str], Option]] = {}
+    words = {"at_once": "at once", "harmless": "delays nobody"}
+    for name, option in named_options(answer).items():
+        if option is not None:
+            rows.setdefault(id(option), ([], option))[0].append(words.get(name, name))
+    for names, option in rows.values():
+        table.add_row(
+            ", ".join(names),
+            figure(option.start_s),
+            figure(option.finish_s),
+            figure(option.total_delay_s),
+            str(len(option.delays)),
+            figure(option.cost_s),
+            figure(option.makespan_s),
+            placed(option.gpus),
+        )
+    return table
+
+
+def _anew(answer: Answer) -> list[str]:
+    if answer.anew is None:
+        return [f"planned anew with it by {answer.policy}: no plan within the horizon"]
+    plan = answer.anew
+    was = f"makespan {seconds(plan.makespan_s)} (now {seconds(answer.present.makespan_s)})"
+    return [f"all planned anew by {answer.policy}: it ends at {seconds(plan.jobs[-1].finish_s)}, {was}"]
+
+
+MOST_CHANGES = 3  # of each variant, sooner and later together
+
+
+def print_variants(scenario: Scenario, answer: WhatIf) -> None:
+    """Print the present plan and every variant."""
+    cluster = scenario.cluster
+    size = f"{counted(len(cluster.servers), 'server')} with {counted(cluster.capacity, 'GPU')}"
+    head = f"{counted(len(scenario.jobs), 'job')} on {size}, variants planned by {answer.policy}"
+    objective = objective_named(answer.present.objective)
+    if not objective.is_default:
+        head += f"; bound and gap are those of the {objective.words}"
+    parts: list[str | Table] = [head, _variants_table(answer)]
+    for variant in answer.variants:
+        parts += ["", *_changes(variant)]
+    show(parts)
+
+
+def variants_to_json(answer: WhatIf) -> str:
+    """Return the totals of all plans, and all jobs that end at other times."""
+    return json.dumps(variants_data(answer), indent=1, ensure_ascii=False)
+
+
+def _variants_table(answer: WhatIf) -> Table:
+    table = figures_table("what if", "makespan\ns", "", "mean com-\npletion s", "", "bound\ns", "gap")
+    table.add_row("as it is", *_row(answer.present, None))
+    if answer.anew is not None:
+        table.add_row("as it is, planned anew", *_row(answer.anew, answer.present))
+    for variant in answer.variants:
+        row = ["infeasible"] if variant.plan is None else _row(variant.plan, answer.present)
+        table.add_row(variant.label, *row)
+    return table
+
+
+def _row(plan: Plan, present: Plan | None) -> list[str]:
+    return [
+        figure(plan.makespan_s),
+        "" if present is None else _percent(plan.makespan_s, present.makespan_s),
+        figure(plan.mean_completion_s),
+        "" if present is None else _percent(plan.mean_completion_s, present.mean_completion_s),
+        figure(plan.lower_bound_s),
+        f"{plan.gap:.3f}",
+    ]
+
+
+def _percent(after: float, before: float) -> str:
+    """Return a relative change.
+
+    Examples
+    --------
+    >>> _percent(90.0, 120.0), _percent(1.0, 1.0), _percent(1.0, 0.0)
+    ('-25.0 %', '=', '')
+    """
+    if after == before:
+        return "="
+    return f"{100 * (after / before - 1):+.1f} %" if before else ""
+
+
+def _changes(variant: Variant) -> list[str | Table]:
+    if variant.plan is None:
+        return [f"{variant.label}: no plan within the horizon"]
+    later = sum(change.change_s > 0 for change in variant.changes)
+    sooner = len(variant.changes) - later
+    if not variant.changes:
+        return [f"{variant.label}: every job ends as before"]
+    counts = f"{counted(sooner, 'job')} sooner, {later} later"
+    table = changes_table(variant.changes[:MOST_CHANGES])
+    return [f"{variant.label}: {counts}; the largest changes", table]
+
+
+def changes_table(changes: tuple[FinishChange, ...]) -> Table:
+    """Return jobs with their old and their new end."""
+    table = figures_table("job", "ended s", "would end s", "change")
+    for change in changes:
+        sign = "+" if change.change_s > 0 else ""
+        table.add_row(
+            change.job, figure(change.before_s), figure(change.after_s), f"{sign}{seconds(change.change_s)}"
+        )
+    return table
 
 
 @click.command("whatif")
@@ -61,7 +281,6 @@ def whatif_command(
     """
     scenario = load_scenario(scenario_file)
     plan = None if plan_file is None else load_plan(plan_file)
-    from ringsched.cli.whatif_changes import changes_of
 
     try:
         changes = changes_of(add_servers, remove_server, inter_server_gbps, link_factor, contention, together)
@@ -89,8 +308,7 @@ def _check_question(add_job: str | None, changes: list[Change]) -> None:
 
 def _job(scenario: Scenario, text: str, as_json: bool, given: dict[str, Any]) -> None:
     from ringsched.analysis.whatif.new_job import whatif_job
-    from ringsched.cli.whatif_job import answer_to_json, print_answer
-    from ringsched.io.job_given import job_given
+    from ringsched.formats.jobs import job_given
 
     try:
         job = job_given(text, {job.name for job in scenario.jobs})
@@ -106,7 +324,6 @@ def _job(scenario: Scenario, text: str, as_json: bool, given: dict[str, Any]) ->
 
 def _variants(scenario: Scenario, changes: list[Change], as_json: bool, given: dict[str, Any]) -> None:
     from ringsched.analysis.whatif.variants import whatif
-    from ringsched.cli.whatif_tables import print_variants, variants_to_json
 
     with Working("planning the variants"):
         answer = whatif(scenario, *changes, **given)

@@ -1,14 +1,15 @@
-"""The iteration times of jobs that hold given GPUs for given times: one sweep over their starts and ends."""
+"""Jobs that hold given GPUs for given times: their iteration times, and the iterations they complete."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ringsched.contention.arrays import new_traffic, offsets
-from ringsched.contention.iteration_time import Ring
+from ringsched.contention.fabric import fabric_of, new_traffic, offsets
+from ringsched.contention.iteration_time import Ring, work_of
 from ringsched.contention.model import COUNTING, MAX_MIN, NO_LINK, PHASES, PYTHON
 from ringsched.contention.sharing import iteration_time, limiting_link, num_contenders, share_links
 from ringsched.contention.traffic import (
@@ -21,11 +22,13 @@ from ringsched.contention.traffic import (
     leave,
 )
 from ringsched.jit import kernel, part, runnable
+from ringsched.model import Cluster, Contention, Job, Placement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ringsched.contention.traffic import Floats, Integers
+
 
 _SMALL = 3e3  # a few ms as plain Python; kernels that are compiled already are much faster
 _EVENTS = 50  # of which a job costs so much by itself
@@ -169,3 +172,43 @@ def _record(links: Links, traffic: Traffic, visits: _Visits, records: _Records, 
         progress[1] += 1
     forget_touched(traffic)
     progress[2] = 0
+
+
+class Stay(NamedTuple):
+    """A job on its GPUs from start to end, one iteration being what `job` describes."""
+
+    job: Job
+    start_s: float
+    end_s: float
+    gpus: Placement
+
+
+def iterations_done(stays: Sequence[Stay], cluster: Cluster, contention: Contention) -> list[float]:
+    """Return the iterations of each stay, a real number: the integral of 1/tau over its time.
+
+    Examples
+    --------
+    >>> from ringsched.generate.cluster import CONTENTION, like_servers
+    >>> job = Job(
+    ...     name="a", gpus=1, iterations=1, gradient_mb=9, minibatch=1, forward_ms=0, backward_ms=200
+    ... )
+    >>> stay = Stay(job, 0.0, 10.0, Placement({"s0": [3]}))
+    >>> iterations_done([stay], like_servers(1, 8), CONTENTION.replace(server_latency_ms=0))
+    [50.0]
+    """
+    fabric = fabric_of(cluster, contention)
+    index = {server.name: at for at, server in enumerate(cluster.servers)}
+    rings = [
+        fabric.ring(
+            work_of(stay.job, cluster),
+            fabric.shape({index[name]: len(held) for name, held in stay.gpus.items()}),
+        )
+        for stay in stays
+    ]
+    paces = fabric.paces(rings, [stay.start_s for stay in stays], [stay.end_s for stay in stays])
+    instants, taus = paces.instant.tolist(), paces.tau.tolist()
+    done = []
+    for stay, (first, end) in zip(stays, pairwise(paces.first.tolist()), strict=True):
+        steps = zip(pairwise([*instants[first:end], stay.end_s]), taus[first:end], strict=True)
+        done.append(sum((until - since) / tau for (since, until), tau in steps))
+    return done

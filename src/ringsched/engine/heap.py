@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ringsched.jit import part
 
 if TYPE_CHECKING:
-    from ringsched.engine.arrays import Integers
+    from ringsched.engine.state import Integers
 
 IsBefore = Callable[[Any, int, int], bool]
 Moved = Callable[[Any, int, int], None]

@@ -246,3 +246,9 @@ def _numbered(
     return tuple(
         sorted(first_gpu[server_index[name]] + gpu for name, held in placement.items() for gpu in held)
     )
+
+
+def objective_value(problem: Problem, finishes: Sequence[float], objective: Objective) -> float:
+    """Return in seconds what finishes, in the clock's units from the origin on, are worth; less is better."""
+    finishes_s = [problem.clock.seconds(finish) for finish in finishes]
+    return objective.value_s(problem.scenario.jobs, finishes_s, origin_s=problem.origin_s)

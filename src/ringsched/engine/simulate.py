@@ -1,4 +1,4 @@
-"""The engine driven step by step from Python, for policies that are not kernels."""
+"""The engine driven step by step from Python, for policies that are not kernels, and what came of a run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ringsched.engine import kernels
-from ringsched.engine.arrays import arrays_of
+from ringsched.engine.events import advance, next_completion, settle, start
 from ringsched.engine.problem import Problem
-from ringsched.engine.run import Run
-from ringsched.engine.state import IDLE, new_state, reset, run_of
+from ringsched.engine.state import IDLE, Run, arrays_of, new_state, reset, run_of
 from ringsched.jit import runnable
 
 # Decides where a job goes now: GPU numbers, or None to wait.
@@ -25,10 +23,10 @@ class LiveCluster:
         self._arrays = arrays_of(problem)
         self._state = new_state(self._arrays)
         interpreted = self._arrays.interpreted
-        self._start = runnable(kernels.start, interpreted=interpreted)
-        self._settle = runnable(kernels.settle, interpreted=interpreted)
-        self._next_completion = runnable(kernels.next_completion, interpreted=interpreted)
-        self._advance = runnable(kernels.advance, interpreted=interpreted)
+        self._start = runnable(start, interpreted=interpreted)
+        self._settle = runnable(settle, interpreted=interpreted)
+        self._next_completion = runnable(next_completion, interpreted=interpreted)
+        self._advance = runnable(advance, interpreted=interpreted)
         runnable(reset, interpreted=interpreted)(self._arrays, self._state)
         for job, gpus in problem.running.items():
             self.start(job, gpus)

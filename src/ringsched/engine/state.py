@@ -1,16 +1,73 @@
-"""What changes while jobs run: GPUs, links, and when each job will be done."""
+"""A problem as read-only arrays, and what changes while jobs run: GPUs, links, and when each job ends."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ringsched.contention.arrays import new_traffic
-from ringsched.contention.traffic import Traffic, clear
-from ringsched.engine.arrays import Arrays, Floats, Integers
-from ringsched.engine.run import Run
+from ringsched.contention.fabric import links_of, new_traffic, offsets
+from ringsched.contention.traffic import Links, Traffic, clear
+from ringsched.engine.problem import Problem, objective_value
 from ringsched.jit import kernel
+from ringsched.model import Outcome
+from ringsched.model.objective import ALL
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Arrays(NamedTuple):
+    """What does not change while jobs run. Nodes are servers, then switches."""
+
+    slotted: bool
+    interpreted: bool  # kernels run as plain Python
+    unit_s: float
+    num_servers: int
+    first_gpu: Integers  # of each server, and the number of GPUs at the end
+    server_of: Integers  # of each GPU
+    available: NDArray[np.bool_]  # of each GPU
+    capacity: Integers  # of each node
+    gpus: Integers  # of each job
+    gpu_first: Integers  # of each job, and their sum at the end
+    iterations: Integers
+    links: Links
+
+
+def arrays_of(problem: Problem) -> Arrays:
+    """Return the arrays of a problem."""
+    fabric = problem.fabric
+    gpus = np.array(problem.gpus, dtype=np.int64)
+    capacity = np.array(fabric.network.capacity, dtype=np.int64)
+    links = links_of(
+        fabric.network,
+        fabric.model,
+        fabric.latency_s,
+        problem.works,
+        gpus=gpus,
+        # At most an uplink of every level for each of its GPUs.
+        most_links=fabric.network.num_levels * gpus,
+        # A job crosses a link only with a GPU below it, so no more jobs than GPUs are ever on it.
+        most_jobs=np.minimum(capacity, problem.num_jobs),
+    )
+    return Arrays(
+        slotted=problem.clock.slotted,
+        interpreted=links.python is not None,
+        unit_s=problem.clock.unit_s,
+        num_servers=fabric.network.num_servers,
+        first_gpu=np.array(problem.first_gpu, dtype=np.int64),
+        server_of=np.array(problem.server_of, dtype=np.int64),
+        available=np.array(problem.available, dtype=np.bool_),
+        capacity=capacity,
+        gpus=gpus,
+        gpu_first=offsets(gpus),
+        iterations=np.array(problem.iterations, dtype=np.int64),
+        links=links,
+    )
+
 
 IDLE = -1
 UNAVAILABLE = -2
@@ -120,3 +177,26 @@ def reset(arrays: Arrays, state: State) -> None:
         state.num_idle[server] = num_idle
         state.idle_share[server] = 1.0
         state.counts[NUM_IDLE] += num_idle
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Instants from the problem's origin, in the clock's units; GPUs by number; in the order of the jobs."""
+
+    starts: Sequence[float]
+    finishes: Sequence[float]
+    gpus: Sequence[Sequence[int]]
+
+    @property
+    def makespan(self) -> float:
+        """The last finish."""
+        return max(self.finishes, default=0)
+
+
+def outcome_of(problem: Problem, run: Run) -> Outcome:
+    """Return a run in seconds, with its totals."""
+    return Outcome(
+        starts_s=tuple(problem.seconds_at(start) for start in run.starts),
+        finishes_s=tuple(problem.seconds_at(finish) for finish in run.finishes),
+        **{objective.field: objective_value(problem, run.finishes, objective) for objective in ALL},
+    )

@@ -1,10 +1,8 @@
 """Workloads out of nothing but a seed: the paper's, and mixes of known models."""
 
 from ringsched.generate.arrivals import generate_diurnal, generate_poisson
-from ringsched.generate.description import Description, describe
-from ringsched.generate.load import offered_load
+from ringsched.generate.load import Description, contention_share, describe, offered_load
 from ringsched.generate.paper import generate_paper
-from ringsched.generate.share import contention_share
 from ringsched.generate.uniform import generate_uniform
 
 __all__ = [

@@ -6,10 +6,17 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from ringsched.generate.cluster import CONTENTION, INTER_SERVER_GBPS, like_servers
 from ringsched.generate.draw import JOBS, Draw
-from ringsched.generate.known_jobs import Kind, known_jobs
-from ringsched.generate.like_servers import CONTENTION, INTER_SERVER_GBPS, like_servers
-from ringsched.generate.parts import SECONDS_PER_HOUR, drawn_durations_s, drawn_kinds, plannable, time_of
+from ringsched.generate.mixes import (
+    SECONDS_PER_HOUR,
+    Kind,
+    drawn_durations_s,
+    drawn_kinds,
+    known_jobs,
+    plannable,
+    time_of,
+)
 from ringsched.model import Cluster, Scenario, Time
 from ringsched.model.checks import integer, number
 

@@ -1,10 +1,19 @@
-"""How much the jobs of a scenario ask of its cluster."""
+"""What a workload amounts to: its load, its contention share, and a scale that gives it a share."""
 
 from __future__ import annotations
 
-from ringsched.engine.problem import problem_of
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from ringsched.bounds.lower_bound import lower_bounds
+from ringsched.engine.problem import Problem, problem_of
+from ringsched.errors import InputError
 from ringsched.model import Job, Scenario, Time
 from ringsched.model.checks import instance
+from ringsched.policies.policy import priorities
 
 
 def offered_load(scenario: Scenario) -> float:
@@ -39,3 +48,174 @@ def _best_taus(scenario: Scenario) -> dict[tuple[float, ...], float]:
     probes = tuple(job.replace(**unit) for job in different.values())
     probe = scenario.replace(jobs=probes, time=Time(model="continuous"))
     return dict(zip(different, problem_of(probe).best_case, strict=True))
+
+
+def contention_share(scenario: Scenario) -> float:
+    """Return the extra share: 1 - (sum of compute-only durations) / (sum of actual durations).
+
+    Actual durations are those under list-scheduling in queue order without theta. Compute-only ones
+    leave exchange, reduction and latency out of every iteration. Without jobs the share is 0.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> scenario = ringsched.load_scenario("examples/first.toml")
+    >>> 0 < ringsched.contention_share(scenario) < 1
+    True
+    """
+    return share_of(problem_of(instance(scenario, "scenario", Scenario)))
+
+
+def share_of(problem: Problem) -> float:
+    """Return the contention share of a problem."""
+    from ringsched.rules.runner import Runner
+    from ringsched.rules.trial import LEAST_LOADED
+
+    if problem.num_jobs == 0:
+        return 0.0
+    runner = Runner(problem, priorities(problem, "fifo"))
+    runner.run(LEAST_LOADED)
+    run, clock = runner.last(), problem.clock
+    actual = sum(finish - start for start, finish in zip(run.starts, run.finishes, strict=True))
+    compute_only = sum(
+        clock.duration(iterations, clock.rate(job.compute_s))
+        for iterations, job in zip(problem.iterations, problem.scenario.jobs, strict=True)
+    )
+    # In continuous time rounding may leave a workload without exchange a hair below 0.
+    return float(max(0.0, 1 - compute_only / actual))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """A workload in short; `job_gpus` is what all jobs ask for together."""
+
+    num_jobs: int
+    job_gpus: int
+    num_servers: int
+    server_gpus: int
+    contention_share: float
+    lower_bound_s: float
+
+
+def describe(scenario: Scenario) -> Description:
+    """Return a scenario in short, with its contention share and the lower bound on its makespan.
+
+    Examples
+    --------
+    >>> from ringsched.formats.scenario import load_scenario
+    >>> describe(load_scenario("examples/first.toml")).job_gpus
+    53
+    """
+    problem = problem_of(scenario)
+    bounds = lower_bounds(problem)
+    return Description(
+        num_jobs=problem.num_jobs,
+        job_gpus=sum(problem.gpus),
+        num_servers=problem.num_servers,
+        server_gpus=scenario.cluster.capacity,
+        contention_share=share_of(problem),
+        lower_bound_s=bounds[0].value_s if bounds else 0.0,
+    )
+
+
+TOLERANCE = 0.005  # within which a share counts as reached
+AIM = 0.0005  # within which the search stops at once
+NUM_HALVINGS = 16
+# Where a job goes depends on when others end, so the share is not a smooth function of the factor: it
+# jumps, and may jump over what is wanted. Smaller steps find most ways around a jump, and a little more
+# or less latency beside the gradients the rest.
+NUM_STEPS = (1, 4, 16)
+LATENCY_FACTORS = (1.0, 1.1, 0.9, 1.2, 0.8, 1.3, 0.7, 1.4, 0.6, 1.5, 0.5)
+
+Share = Callable[[float], float]
+
+
+class Scale(NamedTuple):
+    """What to multiply all gradients and the latency by."""
+
+    gradients: float
+    latency: float
+
+
+def scaled(base: Scenario, scale: Scale) -> Scenario:
+    """Return `base` with all gradients and the latency multiplied."""
+    latency_ms = _rounded(base.contention.server_latency_ms * scale.latency)
+    return base.replace(
+        contention=base.contention.replace(server_latency_ms=latency_ms),
+        jobs=tuple(job.replace(gradient_mb=_rounded(job.gradient_mb * scale.gradients)) for job in base.jobs),
+    )
+
+
+def scale_for(base: Scenario, share: float) -> Scale:
+    """Return the scale that gives the slotted scenario `base` this contention share."""
+    if share == 0:
+        return Scale(0.0, 0.0)
+    nearest = math.inf
+    for latency in LATENCY_FACTORS:
+        shares = _search(base, latency, share)
+        factor = min(shares, key=lambda factor: (abs(shares[factor] - share), factor))
+        if abs(shares[factor] - share) <= TOLERANCE:
+            return Scale(factor, factor * latency)
+        if max(shares.values()) < share:
+            raise _too_much(share, max(shares.values()))
+        nearest = min(nearest, shares[factor], key=lambda reached: abs(reached - share))
+    raise InputError(
+        f"= {share:g} cannot be met within {TOLERANCE:g}; the nearest found is {nearest:.3f}",
+        field="contention",
+    )
+
+
+def _search(base: Scenario, latency: float, wanted: float) -> dict[float, float]:
+    """Return the shares at all factors that were tried; the search ends with the first that will do."""
+    limit = _largest_factor(scaled(base, Scale(1.0, latency)))
+    shares: dict[float, float] = {}
+
+    def share_at(factor: float) -> float:
+        if factor not in shares:
+            shares[factor] = contention_share(scaled(base, Scale(factor, factor * latency)))
+        return shares[factor]
+
+    for num_steps in NUM_STEPS:
+        for low, high in pairwise(limit * step / num_steps for step in range(num_steps + 1)):
+            if share_at(low) <= wanted <= share_at(high):
+                _bisect(share_at, wanted, low, high)
+            if any(abs(share - wanted) <= TOLERANCE for share in shares.values()):
+                return shares
+    return shares
+
+
+def _bisect(share_at: Share, wanted: float, low: float, high: float) -> None:
+    """Halve [low, high] around a factor with the wanted share until it is close."""
+    for _ in range(NUM_HALVINGS):
+        middle = (low + high) / 2
+        share = share_at(middle)
+        if abs(share - wanted) <= AIM:
+            return
+        low, high = (middle, high) if share < wanted else (low, middle)
+
+
+def _largest_factor(base: Scenario) -> float:
+    """Return the largest factor at which every job's worst case still fits a slot.
+
+    The worst-case tau is computation plus a part that grows in proportion to the factor; in continuous
+    time durations are not rounded, so that part can be read off.
+    """
+    problem = problem_of(base.replace(time=base.time.replace(model="continuous")))
+    limit = math.inf
+    for job, worst_case_s in zip(base.jobs, problem.worst_case, strict=True):
+        extra_s = worst_case_s / job.iterations - job.compute_s
+        limit = min(limit, (base.time.slot_s - job.compute_s) / extra_s)
+    return limit * (1 - 1e-5)  # room for the rounding of gradients
+
+
+def _too_much(share: float, highest: float) -> InputError:
+    return InputError(
+        f"= {share:g} cannot be reached: at about {math.floor(highest * 100) / 100:g} the worst case of an "
+        "iteration fills a whole slot",
+        field="contention",
+    )
+
+
+def _rounded(value: float) -> float:
+    """Return `value` to six figures: more mean nothing, and files stay readable."""
+    return float(f"{value:.6g}")

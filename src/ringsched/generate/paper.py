@@ -5,8 +5,8 @@ from __future__ import annotations
 from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError
 from ringsched.generate.draw import JOBS, SERVERS, Draw
+from ringsched.generate.load import scale_for, scaled
 from ringsched.generate.mixes import SIZE_MIXES, apportioned
-from ringsched.generate.scaling import scale_for, scaled
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Time
 from ringsched.model.checks import integer, number
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ringsched.generate.cluster import CONTENTION, like_servers
 from ringsched.generate.draw import JOBS, Draw
-from ringsched.generate.known_jobs import known_jobs
-from ringsched.generate.like_servers import CONTENTION, like_servers
-from ringsched.generate.parts import (
+from ringsched.generate.mixes import (
     MOST_HOURS,
     SECONDS_PER_HOUR,
     drawn_durations_s,
     drawn_kinds,
+    known_jobs,
     plannable,
     time_of,
 )

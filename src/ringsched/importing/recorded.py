@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ringsched.contention.stays import Stay, iterations_done
+from ringsched.contention.over_time import Stay, iterations_done
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.generate.like_servers import CONTENTION, INTER_SERVER_GBPS, INTRA_SERVER_GBPS, REDUCE_GBPS
+from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.traces.table import BadRow, Recorded, TraceRow
+from ringsched.generate.cluster import CONTENTION, INTER_SERVER_GBPS, INTRA_SERVER_GBPS, REDUCE_GBPS
 from ringsched.importing.report import Tally
-from ringsched.io.catalogue import CATALOGUE
-from ringsched.io.traces.rows import BadRow, Recorded, TraceRow
 from ringsched.model import Cluster, Job, Placement, Plan, Scenario, Server, Time
-from ringsched.policies.plan_of import plan_of
+from ringsched.policies.policy import plan_of
 
 OVERLAP = "overlaps another record"
 POLICY = "recorded"
@@ -122,7 +122,7 @@ def _job(job: Job, done: float, submit_s: float) -> Job:
 
 def _replayed(problem: Problem, stays: Sequence[Stay]) -> Plan:
     """Return the plan of starting every job when and where it was recorded."""
-    from ringsched.placement.runner import replay
+    from ringsched.rules.runner import replay
 
     gpus = [problem.numbered(stay.gpus) for stay in stays]
     starts = [problem.instant_at(stay.start_s) for stay in stays]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringsched.errors import InputError
-from ringsched.io.traces.rows import BadRow, TraceRow
+from ringsched.formats.traces.table import BadRow, TraceRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

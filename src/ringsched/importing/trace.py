@@ -1,24 +1,61 @@
-"""From the rows of a trace to a scenario."""
+"""From the rows of a trace to a scenario, and what became of each row."""
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from ringsched.errors import InputError, UnknownName
-from ringsched.generate.known_jobs import best_taus, iterations_of, known_job
+from ringsched.formats.traces.formats import FORMATS, catalogue_model
+from ringsched.formats.traces.table import BadRow, TraceRow
+from ringsched.generate.draw import JOBS, Draw
 from ringsched.generate.load import offered_load
-from ringsched.generate.mixes import model_mix
-from ringsched.importing.models import models_of
+from ringsched.generate.mixes import best_taus, iterations_of, known_job, model_mix
+from ringsched.importing.cluster import Surroundings, surroundings_of
 from ringsched.importing.recorded import recorded_plan, without_overlaps
 from ringsched.importing.report import ImportReport, Tally
-from ringsched.importing.surroundings import Surroundings, surroundings_of
-from ringsched.io.traces.formats import FORMATS
-from ringsched.io.traces.rows import BadRow, TraceRow
 from ringsched.model import Cluster, Job, Plan, Scenario
 from ringsched.model.checks import integer, shown
+
+
+def models_of(rows: Sequence[TraceRow], mix: Mapping[str, float], seed: int) -> tuple[list[str], int]:
+    """Return a model of the catalogue for each row, and how many of them the trace names itself.
+
+    What the trace does not name is drawn, class of size by class of size (1, 2, 3 to 4, 5 to 8, ...),
+    so that large jobs, few as they are, follow the mix as closely as the others.
+    """
+    models = [catalogue_model(row.model) or "" for row in rows]
+    classes: dict[int, list[int]] = {}
+    for at, row in enumerate(rows):
+        if not models[at]:
+            classes.setdefault((row.gpus - 1).bit_length(), []).append(at)
+    draw = Draw(seed, JOBS)
+    for _, members in sorted(classes.items()):
+        drawn = draw.shuffled(_sampled(mix, len(members), draw.uniform(0, 1)))
+        for at, model in zip(members, drawn, strict=True):
+            models[at] = model
+    return models, len(rows) - sum(map(len, classes.values()))
+
+
+def _sampled(mix: Mapping[str, float], number_of: int, offset: float) -> list[str]:
+    """Return models at equal distances along the weights (systematic sampling).
+
+    Their numbers are the nearest to the weights from above or below, and which of the two is left to the
+    offset, in [0, 1], so that even a class of one job can be any model.
+
+    Examples
+    --------
+    >>> _sampled({"resnet50": 3, "vgg16": 1}, 6, 0.3)
+    ['resnet50', 'resnet50', 'resnet50', 'resnet50', 'resnet50', 'vgg16']
+    """
+    models, ends = list(mix), list(accumulate(mix.values()))
+    points = ((at + offset) * ends[-1] / number_of for at in range(number_of))
+    return [models[min(bisect_right(ends, point), len(models) - 1)] for point in points]
+
 
 LARGER = "larger than the cluster"
 SAME_NAME = "same name as an earlier job"

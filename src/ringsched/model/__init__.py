@@ -1,16 +1,12 @@
 """The problem as frozen objects that check themselves."""
 
-from ringsched.model.bound import Bound
-from ringsched.model.certificate import Certificate
 from ringsched.model.cluster import Cluster, Server, Switch
 from ringsched.model.contention import Contention
 from ringsched.model.job import Job
 from ringsched.model.objective import OBJECTIVES
-from ringsched.model.outcome import Outcome
 from ringsched.model.placement import Placement
-from ringsched.model.plan import Plan, PlannedJob
-from ringsched.model.scenario import Scenario
-from ringsched.model.time import Time
+from ringsched.model.plan import Bound, Certificate, Outcome, Plan, PlannedJob
+from ringsched.model.scenario import Scenario, Time
 
 __all__ = [
     "OBJECTIVES",

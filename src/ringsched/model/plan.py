@@ -1,27 +1,80 @@
-"""A plan: the only thing that leaves the core."""
+"""A plan, the only thing that leaves the core, and what it is made of: placements, bounds, a certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import TypeVar
 
 from ringsched.errors import InputError
-from ringsched.model.bound import Bound
-from ringsched.model.certificate import Certificate
-from ringsched.model.checks import (
-    Replaceable,
-    instance,
-    integer,
-    number,
-    sequence,
-    settle,
-    shown,
-    text,
-)
+from ringsched.model.checks import Replaceable, instance, integer, number, sequence, settle, shown, text
 from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.model.placement import Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """No plan can do better than `value_s`; `terms` say why."""
+
+    name: str
+    value_s: float
+    terms: Mapping[str, float | int | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        settle(self, name=text(self.name, "name"), value_s=number(self.value_s, "value_s"))
+        terms = instance(self.terms, "terms", Mapping)  # type: ignore[type-abstract]
+        for key, value in terms.items():
+            if not isinstance(value, str):
+                number(value, f"terms.{key}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate(Replaceable):
+    """The figures of the approximation theorem of SJF-BCO (section 6), which is not true as stated.
+
+    Parameters
+    ----------
+    theta, max_load
+        θ, and W_max: the largest load that jobs charge to a GPU; in slots, or seconds when continuous.
+    largest_job
+        n_g, the most GPUs a job has.
+    worst_over_best
+        φ, the largest ratio of a job's worst case to its best case.
+    overestimate, underestimate
+        u >= 1 and l <= 1: estimates lie between l times the worst and u times the best case.
+    claimed_ratio
+        n_g φ u / l: how far above the optimum the theorem allows the makespan to be.
+    measured_ratio
+        The makespan over its lower bound: how far above the optimum it is at most.
+    """
+
+    theta: int
+    max_load: float
+    largest_job: int
+    worst_over_best: float
+    overestimate: float
+    underestimate: float
+    claimed_ratio: float
+    measured_ratio: float
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            whole = each.name in ("theta", "largest_job")
+            settle(self, **{each.name: integer(value, each.name) if whole else number(value, each.name)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Start and finish of every job in seconds, in the scenario's order, and the totals."""
+
+    starts_s: tuple[float, ...]
+    finishes_s: tuple[float, ...]
+    makespan_s: float
+    mean_completion_s: float
+    weighted_completion_s: float
+
 
 _Object = TypeVar("_Object")
 

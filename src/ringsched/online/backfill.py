@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import math
 
-from ringsched.engine.arrays import Arrays
 from ringsched.engine.clock import same_instant_until
-from ringsched.engine.kernels import settle, start
-from ringsched.engine.outlook import time_for
-from ringsched.engine.state import NOT_STARTED, NUM_IDLE
+from ringsched.engine.events import settle, start, time_for
+from ringsched.engine.state import NOT_STARTED, NUM_IDLE, Arrays
 from ringsched.jit import kernel, part
 from ringsched.online.ahead import look_ahead, start_ahead
-from ringsched.online.course import EXTRA, LAST_PROMISED, PROMISED, Course, Stage
-from ringsched.online.waiting import NOBODY
-from ringsched.placement.alone import alone
-from ringsched.placement.trial import FIXED, FREE_LINKS
+from ringsched.online.queue import EXTRA, LAST_PROMISED, NOBODY, PROMISED, Course, Stage
+from ringsched.rules.shared import alone
+from ringsched.rules.trial import FIXED, FREE_LINKS
 
 
 @part

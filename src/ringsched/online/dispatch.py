@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 
-from ringsched.engine.arrays import Arrays
-from ringsched.engine.kernels import advance, next_event, next_release, settle, start
-from ringsched.engine.state import NUM_IDLE, State, reset
+from ringsched.engine.events import advance, next_event, next_release, settle, start
+from ringsched.engine.state import NUM_IDLE, Arrays, State, reset
 from ringsched.jit import kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
-from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, record
-from ringsched.online.waiting import NOBODY, head, join, leave, next_candidate
-from ringsched.placement.charges import MAX_LOAD
-from ringsched.placement.fixed import fixed
-from ringsched.placement.scratch import Scratch
-from ringsched.placement.trial import Queue, place
+from ringsched.online.queue import (
+    EXTRA,
+    NOBODY,
+    NUM_ARRIVED,
+    NUM_WAITING,
+    PROMISED,
+    Stage,
+    head,
+    join,
+    leave,
+    next_candidate,
+    record,
+)
+from ringsched.rules.shared import MAX_LOAD, Scratch
+from ringsched.rules.trial import Queue, fixed, place
 
 # How a stretch of events ends.
 MORE = 0

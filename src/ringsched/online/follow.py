@@ -7,18 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringsched.engine.arrays import Arrays, Floats, Integers
-from ringsched.engine.kernels import advance, next_event, next_release
-from ringsched.engine.outlook import remaining_now
-from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING
+from ringsched.engine.events import advance, next_event, next_release, remaining_now
+from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers
 from ringsched.jit import kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
-from ringsched.online.course import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, outlive, record
 from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_past, start_waiting
-from ringsched.online.waiting import NOBODY
-from ringsched.placement.best_fit import best_fit
-from ringsched.placement.fixed import fixed
-from ringsched.placement.trial import ANY_NUMBER
+from ringsched.online.queue import EXTRA, NOBODY, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, outlive, record
+from ringsched.rules.best_fit import best_fit
+from ringsched.rules.trial import ANY_NUMBER, fixed
 
 # How a stretch of events ends, besides those of `dispatch`.
 PLAN = 3  # jobs have come that are not in the plan

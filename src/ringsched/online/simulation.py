@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.engine.arrays import Floats, Integers
 from ringsched.engine.problem import Problem
-from ringsched.engine.run import Run
+from ringsched.engine.state import Floats, Integers, Run
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
-from ringsched.online.registry import EASY, OnlinePolicy
-from ringsched.online.run import OnlineRun
-from ringsched.online.settings import OnlineSettings
-from ringsched.policies.plan_of import plan_of
+from ringsched.online.policies import EASY, OnlinePolicy, OnlineSettings
+from ringsched.online.simulate import OnlineRun
+from ringsched.policies.policy import plan_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,8 +11,7 @@ from ringsched.engine.problem import Problem
 from ringsched.errors import InputError, PolicyError
 from ringsched.model import Placement
 from ringsched.model.checks import shown
-from ringsched.policies.orders import priorities
-from ringsched.policies.policy import Policy, Settings
+from ringsched.policies.policy import Policy, Settings, priorities
 from ringsched.search.bisection import Candidate
 
 if TYPE_CHECKING:

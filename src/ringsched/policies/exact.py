@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.engine.problem import Problem
-from ringsched.engine.run import Run
+from ringsched.engine.state import Run
 from ringsched.errors import InputError, TooLarge
 from ringsched.model.objective import Objective
-from ringsched.policies.orders import ANY_ORDER, ORDERS, priorities
-from ringsched.policies.policy import Settings
+from ringsched.policies.policy import ANY_ORDER, ORDERS, Settings, priorities
 from ringsched.search.bisection import Candidate
 
 if TYPE_CHECKING:
@@ -73,8 +72,8 @@ def _check_size(problem: Problem, objective: Objective) -> None:
 
 def _simple_runs(problem: Problem) -> Iterator[Run]:
     """Yield plans to begin with."""
-    from ringsched.placement.runner import Runner
-    from ringsched.placement.trial import BEST_FIT, FIRST_FIT, LEAST_LOADED
+    from ringsched.rules.runner import Runner
+    from ringsched.rules.trial import BEST_FIT, FIRST_FIT, LEAST_LOADED
 
     for order in ORDERS:
         runner = Runner(problem, priorities(problem, order))

@@ -6,13 +6,11 @@ import os
 from collections.abc import Iterator
 
 from ringsched.bounds.lower_bound import lower_bounds, quick_bound_s
-from ringsched.engine.objective import objective_value
-from ringsched.engine.problem import Problem
-from ringsched.engine.run import Run
+from ringsched.engine.problem import Problem, objective_value
+from ringsched.engine.state import Run
 from ringsched.errors import InputError
 from ringsched.model.objective import MAKESPAN, Objective
-from ringsched.policies.orders import ANY_ORDER, ORDERS
-from ringsched.policies.policy import Progress, Settings
+from ringsched.policies.policy import ANY_ORDER, ORDERS, Progress, Settings
 from ringsched.policies.single_rule import solve_best_fit
 from ringsched.policies.sjf_bco import solve_sjf_bco
 from ringsched.search.bisection import Candidate

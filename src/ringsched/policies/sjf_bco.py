@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ringsched.bounds.certificate import certificate_of
+from ringsched.bounds.lower_bound import certificate_of
 from ringsched.engine.problem import Problem
 from ringsched.model import Certificate
-from ringsched.placement.charges import CHARGE_UNITS, charges, estimate
-from ringsched.policies.orders import priorities
-from ringsched.policies.policy import Settings
+from ringsched.policies.policy import Settings, priorities
+from ringsched.rules.shared import CHARGE_UNITS, charges, estimate
 from ringsched.search.bisection import Candidate, search_theta
 
 
 def solve_sjf_bco(problem: Problem, settings: Settings) -> Candidate | None:
     """Search θ by bisection and κ in full (lines 5 to 7)."""
-    from ringsched.placement.runner import Runner
-    from ringsched.placement.trial import KAPPA
+    from ringsched.rules.runner import Runner
+    from ringsched.rules.trial import KAPPA
 
     runner = Runner(problem, priorities(problem, settings.order), slack=settings.slack)
     values = kappas(problem) if settings.kappa is None else [settings.kappa]

@@ -3,27 +3,150 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 from ringsched._version import __version__
-from ringsched.analysis.blame.explain import explain
-from ringsched.analysis.blame.ledger import Ledger
-from ringsched.analysis.metrics import metrics_of
+from ringsched.analysis.explain.explain import explain
+from ringsched.analysis.explain.ledger import Ledger
+from ringsched.analysis.metrics import Metrics, metrics_of
 from ringsched.analysis.planned_run import planned_run
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.errors import InputError
 from ringsched.model import Plan, Scenario
-from ringsched.reporting.blame import blame_data, job_losses
-from ringsched.reporting.curves import curve_data, finished_at, makespan_bound_s, soonest_ends
-from ringsched.reporting.gantt import gantt_data
-from ringsched.reporting.levels import job_levels, load_levels
-from ringsched.reporting.links import links_data, most_jobs
-from ringsched.reporting.rows import Rows
-from ringsched.reporting.sizes import PLAN_COLOURS, size_class, size_scale
-from ringsched.reporting.stretches import Stretches, slowed_stretches, stretches_of
-from ringsched.reporting.summary import summary_data
-from ringsched.reporting.times import Times, times_of
-from ringsched.verify import verify
+from ringsched.model.objective import objective_named
+from ringsched.phrases import choices, quality, reason, seconds
+from ringsched.reporting.gantt import Rows, Stretches, gantt_data, slowed_stretches, stretches_of
+from ringsched.reporting.links import job_levels, links_data, load_levels, most_jobs
+from ringsched.reporting.style import PLAN_COLOURS, Times, size_class, size_scale, times_of
+from ringsched.verify import Verdict, verify
+
+MOST_JOBS = 12  # rows and columns; more cannot be read
+
+
+def blame_data(ledger: Ledger, job_index: Mapping[str, int], times: Times) -> dict[str, Any]:
+    """Return the worst of the matrix, a row a victim and a column a culprit, and the totals of all."""
+    victims, culprits = ledger.by_victim(), ledger.by_culprit()
+    rows, columns = list(victims)[:MOST_JOBS], list(culprits)[:MOST_JOBS]
+    matrix = ledger.matrix()
+    cells = [[matrix.get((victim, culprit), 0.0) for culprit in columns] for victim in rows]
+    return {
+        "victims": [job_index[name] for name in rows],
+        "culprits": [job_index[name] for name in columns],
+        "seconds": [[times.duration(cell) for cell in row] for row in cells],
+        "lost": [times.duration(victims[name]) for name in rows],
+        "caused": [times.duration(culprits[name]) for name in columns],
+        "total": times.duration(sum(victims.values())),
+        "numVictims": len(victims),
+        "numCulprits": len(culprits),
+    }
+
+
+def job_losses(ledger: Ledger, times: Times) -> dict[str, list[float]]:
+    """Return where the time of every job goes, in the scenario's order."""
+    return {
+        "best": [times.duration(account.best_case_s) for account in ledger.jobs],
+        "spreading": [times.duration(account.spreading_s) for account in ledger.jobs],
+        "contention": [times.duration(account.contention_s) for account in ledger.jobs],
+    }
+
+
+def finished_at(plan: Plan) -> list[float]:
+    """Return when the first, second, ... job of a plan ends, in seconds."""
+    return sorted(job.finish_s for job in plan.jobs)
+
+
+def soonest_ends(problem: Problem, makespan_bound_s: float) -> list[float]:
+    """Return how soon after the origin any plan can have ended the first, second, ... job, in seconds.
+
+    `k` jobs have needed the GPU-seconds of at least the `k` smallest best cases, which all GPUs together must
+    have had since the origin, and no job ends before its own release and best case. The last end is
+    no earlier than the bound on the makespan.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> from ringsched.engine.problem import problem_of
+    >>> problem = problem_of(ringsched.load_scenario("examples/first.toml"))
+    >>> soonest_ends(problem, 5220.0)[-1]
+    5220.0
+    """
+    seconds = problem.clock.seconds
+    alone = sorted(
+        seconds(release + best) for release, best in zip(problem.release, problem.best_case, strict=True)
+    )
+    areas = sorted(gpus * seconds(best) for gpus, best in zip(problem.gpus, problem.best_case, strict=True))
+    packed = [area / problem.num_gpus for area in accumulate(areas)]
+    ends = [max(pair) for pair in zip(alone, packed, strict=True)]
+    if ends:
+        ends[-1] = max(ends[-1], makespan_bound_s)
+    return ends
+
+
+def curve_data(ends_s: list[float], times: Times) -> list[float]:
+    """Return when the first, second, ... job is done, for the page."""
+    return [times.shown(end) for end in ends_s]
+
+
+def makespan_bound_s(scenario: Scenario, plans: list[Plan]) -> float:
+    """Return the largest bound on the makespan that the plans state, else compute one."""
+    from ringsched.api import lower_bounds
+
+    stated = [plan.lower_bound_s for plan in plans if objective_named(plan.objective).is_last_finish]
+    if stated:
+        return max(stated)
+    bounds = lower_bounds(scenario)
+    return bounds[0].value_s if bounds else 0.0
+
+
+MOST_VIOLATIONS = 20  # shown; the rest is counted
+LOW = "low"  # such values are better
+
+
+def summary_data(plan: Plan, verdict: Verdict, metrics: Metrics | None) -> dict[str, Any]:
+    """Return how a plan was made, whether it is valid, and its figures.
+
+    `metrics` are None for a plan that does not do what it says: where its GPU-seconds go means nothing.
+    """
+    return {
+        "policy": plan.policy,
+        "choices": ", ".join(choices(plan)),
+        "quality": quality(plan),
+        "reason": reason(plan.bounds[0]) if plan.bounds else "",
+        "valid": verdict.valid,
+        "numViolations": len(verdict.violations),
+        "violations": [str(violation) for violation in verdict.violations[:MOST_VIOLATIONS]],
+        "figures": _figures(plan, metrics),
+    }
+
+
+def _figures(plan: Plan, metrics: Metrics | None) -> list[dict[str, Any]]:
+    objective = objective_named(plan.objective)
+    of_objective = "" if objective.is_default else f" on {objective.words}"
+    figures = [
+        _figure("makespan", seconds(plan.makespan_s), plan.makespan_s, LOW),
+        _figure("mean completion", seconds(plan.mean_completion_s), plan.mean_completion_s, LOW),
+    ]
+    if plan.weighted_completion_s is not None:
+        value = plan.weighted_completion_s
+        figures.append(_figure("weighted completion", seconds(value), value, LOW))
+    figures += [
+        _figure(f"lower bound{of_objective}", seconds(plan.lower_bound_s), plan.lower_bound_s, None),
+        _figure("gap", f"{plan.gap:.3f}", plan.gap, LOW),
+    ]
+    if metrics is not None:
+        shares = {
+            "GPU utilisation": (metrics.gpu_utilisation, None),  # jobs that are slowed hold GPUs too
+            "lost to contention": (metrics.contention_loss, LOW),
+            "lost to spreading": (metrics.spreading_loss, LOW),
+        }
+        figures += [_figure(name, f"{share:.1%}", share, better) for name, (share, better) in shares.items()]
+    return figures
+
+
+def _figure(name: str, text: str, value: float, better: str | None) -> dict[str, Any]:
+    return {"name": name, "text": text.replace("%", " %"), "value": value, "better": better}
+
 
 FORMAT = "ringsched-report/1"
 UNNAMED = "unnamed scenario"

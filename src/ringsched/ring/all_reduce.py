@@ -1,15 +1,98 @@
-"""A whole ring all-reduce, and what it moved."""
+"""Ring all-reduce itself: chunks, the 2(w-1) steps (section 3 of the paper), and what they moved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ringsched.errors import InputError
-from ringsched.ring.steps import SHARE_REDUCE, Step, Vector, ring_steps
+
+
+def chunks_of(size: int, num_workers: int) -> tuple[slice, ...]:
+    """Return `num_workers` neighbouring chunks that differ by at most one element, the longer ones first.
+
+    The paper cuts into w sub-vectors of d/w; where w does not divide d some are one longer, and with
+    fewer elements than workers some are empty.
+
+    Examples
+    --------
+    >>> [(chunk.start, chunk.stop) for chunk in chunks_of(7, 3)]
+    [(0, 3), (3, 5), (5, 7)]
+    """
+    shortest, num_longer = divmod(size, num_workers)
+    starts = [at * shortest + min(at, num_longer) for at in range(num_workers + 1)]
+    return tuple(slice(starts[at], starts[at + 1]) for at in range(num_workers))
+
+
+SHARE_REDUCE = "share-reduce"  # steps 1 .. w-1: what comes in is added
+SHARE_ONLY = "share-only"  # steps w .. 2w-2: what comes in takes the place of what was there
+
+Vector = NDArray[Any]
+
+
+class Transfer(NamedTuple):
+    """One chunk on its way from a worker to the next one in the ring."""
+
+    sender: int
+    receiver: int
+    chunk: int
+    elements: int
+    bytes: int
+
+
+class Step(NamedTuple):
+    """What all workers do at once."""
+
+    number: int  # from 1
+    phase: str
+    transfers: tuple[Transfer, ...]  # by sender
+
+
+def ring_steps(vectors: Sequence[Vector]) -> Iterator[Step]:
+    """Execute ring all-reduce in place; yield every step once it is done.
+
+    Examples
+    --------
+    >>> vectors = [np.array([1, 2]), np.array([10, 20])]
+    >>> for step in ring_steps(vectors):
+    ...     print(step.phase, [vector.tolist() for vector in vectors])
+    share-reduce [[1, 22], [11, 20]]
+    share-only [[11, 22], [11, 22]]
+    """
+    num_workers = len(vectors)
+    chunks = chunks_of(len(vectors[0]), num_workers)
+    for number in range(1, 2 * num_workers - 1):
+        phase = SHARE_REDUCE if number < num_workers else SHARE_ONLY
+        sent = [_chunk_sent(worker, number, num_workers) for worker in range(num_workers)]
+        # All send before anyone receives, so copies: a worker may be given what it has not yet sent.
+        parcels = [vectors[worker][chunks[chunk]].copy() for worker, chunk in enumerate(sent)]
+        transfers = []
+        for sender, (chunk, parcel) in enumerate(zip(sent, parcels, strict=True)):
+            receiver = (sender + 1) % num_workers
+            _receive(vectors[receiver][chunks[chunk]], parcel, phase)
+            transfers.append(Transfer(sender, receiver, chunk, parcel.size, parcel.nbytes))
+        yield Step(number, phase, tuple(transfers))
+
+
+def _chunk_sent(worker: int, number: int, num_workers: int) -> int:
+    """Return which chunk a worker sends: its own first, then always the one it was given last.
+
+    After share-reduce worker i has the whole sum of chunk i+1, and share-only begins with that one.
+    The steps are numbered through, and w steps back is where one was: one formula for both phases.
+    """
+    return (worker + 1 - number) % num_workers
+
+
+def _receive(own: Vector, parcel: Vector, phase: str) -> None:
+    if phase == SHARE_REDUCE:
+        np.add(own, parcel, out=own)
+    else:
+        own[:] = parcel
+
 
 _KINDS = "iufc"  # numpy's letters for integers, with and without sign, floats and complex numbers
 

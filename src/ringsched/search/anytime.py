@@ -15,17 +15,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ringsched.engine.arrays import Arrays, Integers, arrays_of
 from ringsched.engine.problem import Problem
-from ringsched.engine.run import Run
-from ringsched.engine.state import State, new_state, run_of
+from ringsched.engine.state import Arrays, Integers, Run, State, arrays_of, new_state, run_of
 from ringsched.jit import runnable
 from ringsched.model.objective import Objective
-from ringsched.placement.scratch import Scratch, new_scratch
-from ringsched.search.decode import PRUNED, decode
-from ringsched.search.descent import BEST, Chain, descend, enter, new_chain
-from ringsched.search.starts import starting_habits, starting_orders
-from ringsched.search.task import Task, task_of
+from ringsched.rules.shared import Scratch, new_scratch
+from ringsched.search.chain import BEST, Chain, descend, enter, new_chain
+from ringsched.search.schedule import PRUNED, Task, decode, starting_habits, starting_orders, task_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ringsched.engine.run import Run
+from ringsched.engine.state import Run
 
 
 @dataclass(frozen=True, slots=True)

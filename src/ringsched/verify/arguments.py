@@ -1,15 +1,94 @@
-"""The arguments behind bounds beyond the core, each evaluated anew at the terms that the plan states.
-
-Each holds whatever its terms are (docs/concepts/bounds.md has the proofs), so that nothing is searched
-for here: a planner that chose them badly has a weaker bound, not a wrong one.
-"""
+"""The arguments behind bounds beyond the core, each evaluated anew at the terms that the plan states."""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 
-from ringsched.verify.fastest import Facts
+from ringsched.model import Bound, Plan, Scenario
+from ringsched.verify.bounds import Facts, core_bounds, is_makespan, is_weighted, objective_s, weights_of
+from ringsched.verify.clock import Clock
+from ringsched.verify.iteration_time import Network
+from ringsched.verify.verdict import Violation, shown
+
+MOST_STEPS = 1000
+
+
+def earliest_ends(facts: Facts) -> list[float]:
+    """Return when each job would end if it were alone."""
+    return [release + best for release, best in zip(facts.releases, facts.best, strict=True)]
+
+
+def squashed_ends(facts: Facts, weighted: bool) -> list[float]:
+    """Return the mean instant of each job's work plus half its shortest duration.
+
+    The work is done on all GPUs at once, by the weight per GPU-time, and is interrupted when a job with
+    more of it comes: from one release to the next, take from the front of the queue.
+    """
+    jobs = facts.scenario.jobs
+    lengths = [job.gpus * best / facts.capacity for job, best in zip(jobs, facts.best, strict=True)]
+    left = lengths.copy()
+    moments = [0.0] * len(jobs)
+    queue: list[tuple[float, int]] = []
+    instants = sorted(set(facts.releases))
+    coming: dict[float, list[int]] = {}
+    for at, release in enumerate(facts.releases):
+        coming.setdefault(release, []).append(at)
+    for now, until in zip(instants, [*instants[1:], float("inf")], strict=True):
+        for at in coming[now]:
+            insort(queue, (-lengths[at] / (jobs[at].weight if weighted else 1.0), at))
+        begin: float = now
+        while queue and begin < until:
+            at = queue[-1][1]
+            # By durations: what is left of a short job is below the rounding of instants days later.
+            step = min(left[at], until - begin)
+            moments[at] += step * (begin - facts.releases[at] + step / 2)
+            left[at] -= step
+            begin = until if step == until - begin else begin + step
+            if left[at] <= 1e-12 * lengths[at]:
+                queue.pop()
+    return [
+        release + moment / length + best / 2
+        for release, moment, length, best in zip(facts.releases, moments, lengths, facts.best, strict=True)
+    ]
+
+
+def priced_s(facts: Facts, terms: Terms, weighted: bool) -> float:
+    """Return the weighted mean of completions less what N GPUs cost, at the prices that the terms state."""
+    steps = whole(terms, "steps", MOST_STEPS)
+    start = instant(facts, terms, "from_s")
+    end = above_0(terms, "until_s") / facts.scenario.time.unit_s
+    width = (end - start) / steps
+    if width <= 0:
+        raise BadTerms("needs a term until_s after from_s")
+    first, exponent = above_0(terms, "first_price"), above_0(terms, "exponent")
+    edges = [start + step * width for step in range(steps + 1)]
+    prices = [first * float((1 - step / steps) ** exponent) for step in range(steps)]
+    spent = [0.0, *accumulate(price * width for price in prices)]
+
+    def rent(time: float) -> float:
+        step = bisect_right(edges, time) - 1
+        if step < 0 or step >= steps:
+            return 0.0 if step < 0 else spent[-1]
+        return spent[step] + (time - edges[step]) * prices[step]
+
+    jobs, weights = facts.scenario.jobs, weights_of(facts.scenario, weighted)
+    whole_weight = sum(weights)
+    weights = [weight / whole_weight for weight in weights]
+    total: float = -facts.capacity * spent[-1]
+    for job, weight, release, best in zip(jobs, weights, facts.releases, facts.best, strict=True):
+        starts = {
+            release,
+            *(max(release, edge) for edge in edges),
+            *(max(release, edge - best) for edge in edges),
+        }
+        total += min(weight * (at + best) + job.gpus * (rent(at + best) - rent(at)) for at in starts)
+    origin_s = facts.clock.origin_s
+    submits_s = sum(weight * (job.submit_s - origin_s) for weight, job in zip(weights, jobs, strict=True))
+    return facts.clock.length_s(total) - submits_s
+
 
 Terms = Mapping[str, float | int | str]
 # Continuous durations that differ only in their last digits count as equal.
@@ -129,3 +208,73 @@ def above_0(terms: Terms, term: str) -> float:
     if value is None or isinstance(value, str) or value <= 0:
         raise BadTerms(f"needs a term {term} above 0")
     return value
+
+
+def check_bounds(
+    scenario: Scenario, plan: Plan, network: Network, clock: Clock
+) -> tuple[list[float], list[Violation]]:
+    """Return the bounds that hold, in seconds, and what is wrong with those that the plan lists.
+
+    A plan need not list any, but what it lists must be right. Its own bound is the largest of those it
+    lists and of those that every plan must know: the core's, or of a mean the best cases.
+    """
+    if not scenario.jobs:
+        return [], [_unknown(bound, []) for bound in plan.bounds]
+    facts = Facts(scenario, network, clock)
+    known_s = _known_s(facts, plan.objective)
+    # Submits may be Unix seconds, and what is counted from the first of them is rounded as they are.
+    latest_submit_s = max(job.submit_s for job in scenario.jobs)
+    values, wrong = list(known_s.values()), []
+    for bound in plan.bounds:
+        try:
+            expected = _value_s(facts, plan.objective, bound, known_s)
+        except BadTerms as error:
+            wrong.append(_violation(f"bound {bound.name!r} {error}"))
+            continue
+        if expected is None:
+            wrong.append(_unknown(bound, [*known_s, *_further(plan.objective)]))
+            continue
+        values.append(expected)
+        if not clock.agree(bound.value_s, expected, latest_submit_s):
+            stated = f"{shown(bound.value_s)} in the plan, but {shown(expected)} recomputed"
+            wrong.append(_violation(f"bound {bound.name!r} is {stated}"))
+    return values, wrong
+
+
+def _known_s(facts: Facts, objective: str) -> dict[str, float]:
+    if is_makespan(objective):
+        core = core_bounds(facts.scenario, facts.network, facts.clock)
+        return {name: facts.clock.length_s(bound) for name, bound in core.items()}
+    return {"best-cases": _mean_s(facts, earliest_ends(facts), objective)}
+
+
+def _further(objective: str) -> list[str]:
+    return [*MAKESPAN] if is_makespan(objective) else ["squashed-area", "priced-gpus"]
+
+
+def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, float]) -> float | None:
+    """Return what a listed bound should be; None if there is none of that name."""
+    if bound.name in known_s:
+        return known_s[bound.name]
+    if bound.name not in _further(objective):
+        return None
+    if is_makespan(objective):
+        return facts.clock.length_s(MAKESPAN[bound.name](facts, bound.terms))
+    weighted = is_weighted(objective)
+    if bound.name == "priced-gpus":
+        return priced_s(facts, bound.terms, weighted)
+    return _mean_s(facts, squashed_ends(facts, weighted), objective)
+
+
+def _mean_s(facts: Facts, ends: list[float], objective: str) -> float:
+    """Return the mean of completions."""
+    clock = facts.clock
+    return objective_s(facts.scenario, [clock.length_s(end) for end in ends], objective, clock.origin_s)
+
+
+def _unknown(bound: Bound, names: list[str]) -> Violation:
+    return _violation(f"there is no bound {bound.name!r} here, only {', '.join(names) or 'none at all'}")
+
+
+def _violation(message: str) -> Violation:
+    return Violation(constraint="bounds", message=message)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.verify.fair_shares import fair_rates
+from ringsched.verify.iteration_time import fair_rates
 
 # What every job meets is worked out so often, from what was found the time before.
 TIMES = 2

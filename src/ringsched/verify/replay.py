@@ -10,8 +10,7 @@ from functools import cached_property
 
 from ringsched.model import Job
 from ringsched.verify.clock import Clock
-from ringsched.verify.fair_shares import connected, fair_rates
-from ringsched.verify.iteration_time import Network, Shape
+from ringsched.verify.iteration_time import Network, Shape, connected, fair_rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ class Replay:
         return taus | {at: self._sent_gbit[at] / rate for at, rate in rates.items() if rate < wishes[at]}
 
     def _phased_taus(self, rings: Sequence[int]) -> dict[int, float]:
-        from ringsched.verify.phases import phased_taus  # with numpy, which most do not need
+        from ringsched.verify.phases import phased_taus
 
         alone = {at: self._fastest_gbps[at] for at in rings}
         return phased_taus(alone, self._crossed, self._network.uplinks_gbps, self._sent_gbit, self._rest_s)

@@ -1,9 +1,11 @@
-"""The application, put together."""
+"""The application, put together: workers, searches and limits behind its routes."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -11,14 +13,45 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from ringsched import __version__
-from ringsched.web.errors import BUG, Refused, error_content
 from ringsched.web.guards import Access
 from ringsched.web.lab import Lab
 from ringsched.web.limits import Limits
-from ringsched.web.replies import JSON
+from ringsched.web.replies import BUG, JSON, Refused, error_content
 from ringsched.web.routes import api_routes
 from ringsched.web.shell import Shell
-from ringsched.web.static import PAGE, asset_table, media_type
+
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
+FOLDERS = (("ringsched.reporting", "assets"), ("ringsched.web", "assets"))
+PAGE = "index.html"
+
+
+def asset_table() -> Mapping[str, Traversable]:
+    """Return all assets by their names: those of reports, and those of the lab, which win.
+
+    Examples
+    --------
+    >>> "report.css" in asset_table(), "../../etc/passwd" in asset_table()
+    (True, False)
+    """
+    found: dict[str, Traversable] = {}
+    for package, folder in FOLDERS:
+        place = files(package).joinpath(folder)
+        for entry in place.iterdir() if place.is_dir() else ():
+            if entry.is_file() and media_type(entry.name) is not None:
+                found[entry.name] = entry
+    return found
+
+
+def media_type(name: str) -> str | None:
+    """Return what kind of file it is, None if it is none to hand out."""
+    return MEDIA_TYPES.get(name[name.rfind(".") :]) if "." in name else None
+
 
 WORDS = {404: "there is nothing here", 405: "this cannot be done here with {method}"}
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 
 from ringsched import api
 from ringsched.errors import InputError, did_you_mean
-from ringsched.io.decode import once_each
+from ringsched.formats.decode import once_each
 from ringsched.model.checks import shown
 from ringsched.model.contention import model_names
 from ringsched.web import schema

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from urllib.parse import urlsplit
 
-from ringsched.web.errors import Refused
+from ringsched.web.replies import Refused
 
 API = "/api/"
 JSON_TYPE = "application/json"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from starlette.requests import Request
+from fastapi import Request
 
-from ringsched.web.errors import BROKE, KILLED, Refused
 from ringsched.web.limits import Limits
 from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded
-from ringsched.web.replies import Reply
+from ringsched.web.replies import BROKE, KILLED, Refused, Reply
 from ringsched.web.searches import Searches
 
 ABANDONED_S = 2.0  # work that nobody waits for any more may go on so long; to replace a worker takes as long

@@ -1,13 +1,17 @@
-"""What workers answer with, written as JSON once and passed on as bytes."""
+"""What is answered: JSON written once by the workers, and every error in one shape."""
 
 from __future__ import annotations
 
 import json
+import sys
+import traceback
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ringsched.io.plan_file import plan_to_json
+from ringsched.errors import Infeasible, InputError, RingschedError
+from ringsched.formats.plan import plan_to_json
 from ringsched.model import Plan, Scenario
+from ringsched.web.limits import OverLimit
 
 JSON = "application/json"
 HTML = "text/html; charset=utf-8"
@@ -55,3 +59,68 @@ def json_reply(content: object) -> Reply:
 def dumps(content: object) -> str:
     """Return compact JSON."""
     return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+# Where an option has another name over HTTP than on the command line.
+FIELD_OF = {"time-limit": "time_limit_s", "add-servers": "add_servers", "remove-server": "remove_server"}
+FIELD_OF |= {"inter-server-gbps": "inter_server_gbps", "link-factor": "link_factor"}
+
+LONGEST = 1000  # characters of a sentence: names may be as long as a body
+BUG = "the server made a mistake; it is written in the server's log, please report it"
+TOO_MUCH_MEMORY = "this takes more memory than the server gives to one request"
+BROKE = "the process that worked on this wanted more memory than there is, or crashed; so it would again"
+KILLED = "the process that worked on this was killed; try again"
+
+
+class Refused(Exception):
+    """A request that is not served, with its status and its sentence."""
+
+    def __init__(
+        self, status: int, message: str, *, headers: dict[str, str] | None = None, **more: Any
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers, self.more = status, message, headers or {}, more
+
+
+def error_content(message: str, *, place: str | None = None, field: str | None = None, **more: Any) -> bytes:
+    """Return the body of an error.
+
+    Examples
+    --------
+    >>> error_content("kappa must be an integer >= 1, not 0", field="kappa")
+    b'{"error": {"message": "kappa must be an integer >= 1, not 0", "field": "kappa"}}'
+    """
+    facts = {"message": _cut(message), "place": _cut(place), "field": _cut(field), **more}
+    content = {"error": {key: value for key, value in facts.items() if value is not None}}
+    return json.dumps(content, allow_nan=False).encode()
+
+
+def _cut(text: str | None) -> str | None:
+    """Return what is left of a sentence that quotes too much."""
+    return text if text is None or len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def refusal(error: BaseException) -> tuple[int, bytes]:
+    """Return status and body for what work ended with."""
+    match error:
+        case Infeasible():
+            return 409, error_content(str(error), status=error.status, lower_bound_s=error.lower_bound_s)
+        case InputError():
+            return 422, _wrong_input(error)
+        case OverLimit():
+            return 413, error_content(str(error))
+        case RingschedError():
+            return 422, error_content(str(error))
+        case MemoryError():
+            return 413, error_content(TOO_MUCH_MEMORY)
+        case RecursionError():
+            return 422, error_content("is nested too deeply")
+    traceback.print_exception(error, file=sys.stderr)
+    return 500, error_content(BUG)
+
+
+def _wrong_input(error: InputError) -> bytes:
+    """Return the sentence of the command line, under the names that fields have here."""
+    field = FIELD_OF.get(error.field or "", error.field)
+    sentence = str(InputError(error.problem, field=field, place=error.place, file=error.file))
+    return error_content(sentence, place=error.place, field=field)

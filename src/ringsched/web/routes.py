@@ -1,4 +1,4 @@
-"""The routes of the API."""
+"""The routes of the API, of searches, and of the page."""
 
 from __future__ import annotations
 
@@ -6,18 +6,128 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from ringsched import __version__, api
 from ringsched.analysis.as_json import policies_data
-from ringsched.io.catalogue import CATALOGUE
+from ringsched.formats.jobs import CATALOGUE
 from ringsched.model.contention import model_names
 from ringsched.web import answers, bodies
-from ringsched.web.describe import REFUSALS, described, request_body
-from ringsched.web.errors import Refused
 from ringsched.web.examples import EXAMPLES
 from ringsched.web.lab import Lab
-from ringsched.web.replies import HTML, Reply
-from ringsched.web.search_routes import add_searches
+from ringsched.web.replies import HTML, JSON, Refused, Reply
+from ringsched.web.searches import Search
+
+REFUSALS = {
+    400: "Not HTTP as it should be",
+    401: "The token is missing or wrong",
+    403: "A host or an origin that may not ask",
+    408: "The body came too slowly",
+    409: "Infeasible; with the lower bound",
+    413: "Larger than the limits",
+    415: "Not application/json",
+    422: "Wrong input, with its place and field",
+    503: "Too much at once; with Retry-After",
+    504: "Took longer than the limit",
+}
+
+
+def described(good: dict[int, Any], *refusals: int) -> dict[int | str, dict[str, Any]]:
+    """Return the answers of a route for OpenAPI."""
+    found: dict[int | str, dict[str, Any]] = {
+        status: {"description": REFUSALS.get(status, "Not there"), "model": answers.ErrorAnswer}
+        for status in refusals
+    }
+    for status, model in good.items():
+        page = {"content": {"text/html": {"schema": {"type": "string"}}}}
+        found[status] = {"description": "Fine", **(page if model is None else {"model": model})}
+    return found
+
+
+def request_body(kind: type[bodies.Body]) -> dict[str, Any]:
+    """Return the body of a route for OpenAPI."""
+    content = {JSON: {"schema": kind.model_json_schema(ref_template="#/components/schemas/{model}")}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def add_searches(router: APIRouter, lab: Lab) -> None:
+    """Add these routes."""
+    good = {200: answers.SearchAnswer}
+
+    @router.post(
+        "/searches",
+        status_code=201,
+        summary="Start a search",
+        response_class=Response,
+        responses=described({201: answers.SearchStarted}, *REFUSALS),
+        openapi_extra=request_body(bodies.PlanBody),
+    )
+    async def start_search(request: Request) -> Response:
+        raw = await request.body()
+        checked = await lab.work("check_search", raw, request)
+        if checked.status != 200:
+            return Response(checked.content, checked.status, media_type=JSON)
+        search = lab.searches.start(raw)
+        return Response(f'{{"id": "{search.id}"}}', 201, media_type=JSON)
+
+    @router.get(
+        "/searches/{id}",
+        summary="How far a search is",
+        response_class=Response,
+        responses=described(good, 401, 403, 404, 422),
+    )
+    async def look_at_search(id: str) -> Response:
+        return _searched(lab.searches.named(id))
+
+    @router.delete(
+        "/searches/{id}",
+        summary="Stop a search; answers with its best plan",
+        response_class=Response,
+        responses=described(good, 401, 403, 404, 422),
+    )
+    async def stop_search(id: str) -> Response:
+        search = lab.searches.named(id)
+        await lab.searches.stop(search)
+        return _searched(search)
+
+    @router.get(
+        "/searches/{id}/events",
+        summary="A search as server-sent events: progress, better, end",
+        response_class=StreamingResponse,
+        responses=_events_described(),
+    )
+    async def listen_to_search(id: str) -> StreamingResponse:
+        return _Stream(lab, lab.searches.named(id))
+
+
+def _events_described() -> dict[int | str, dict[str, Any]]:
+    found = described({}, 401, 403, 404, 422, 503)
+    found[200] = {"description": "Events", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    return found
+
+
+def _searched(search: Search) -> Response:
+    return Response(search.content(), media_type=JSON)
+
+
+class _Stream(StreamingResponse):
+    """Events of a search, for no more listeners than may be."""
+
+    def __init__(self, lab: Lab, search: Search) -> None:
+        super().__init__(search.events(), media_type="text/event-stream")
+        self._lab = lab
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Tell until the end; who comes in between is counted from here, not from the first event on."""
+        if self._lab.num_streams >= self._lab.limits.streams:
+            raise Refused(503, "too many listen already", headers={"Retry-After": "5"})
+        self._lab.num_streams += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._lab.num_streams -= 1
+
 
 _POST: dict[str, tuple[str, type[bodies.Body], Any]] = {
     "scenario": ("check_scenario", bodies.ScenarioText, answers.ScenarioAnswer),

@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from ringsched.io import plan_file
+from ringsched.formats.plan import FORMAT, JOB_KEYS, REQUIRED_KEYS, UNREAD_KEY
 from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Server, Switch, Time
 from ringsched.model.cluster import RACKS, SWITCHES
 from ringsched.model.contention import model_names
@@ -120,13 +120,13 @@ _PLANNED_JOB = object_schema(
         "gpus": _GPUS,
         "ring": {"type": "array", "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {}}},
     },
-    plan_file.JOB_KEYS,
+    JOB_KEYS,
 )
 _TOTALS = ("makespan_s", "mean_completion_s", "lower_bound_s", "gap", "weighted_completion_s", "slack")
 
 PLAN = object_schema(
     {
-        "format": {"const": plan_file.FORMAT},
+        "format": {"const": FORMAT},
         "scenario_sha256": {"type": "string"},
         "policy": {"type": "string"},
         "order": {"type": "string"},
@@ -137,9 +137,9 @@ PLAN = object_schema(
         "bounds": {"type": "array", "items": {"type": "object"}},
         "certificate": {"type": "object"},
         "jobs": {"type": "array", "items": _PLANNED_JOB},
-        plan_file.UNREAD_KEY: {},
+        UNREAD_KEY: {},
     },
-    plan_file.REQUIRED_KEYS,
+    REQUIRED_KEYS,
 ) | {"description": "The JSON of a plan file."}
 
 CHANGE = object_schema(

@@ -9,12 +9,10 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
-from ringsched.web.errors import BROKE, KILLED, Refused, error_content
 from ringsched.web.limits import Limits
-from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded
-from ringsched.web.process import Errand
-from ringsched.web.replies import joined
-from ringsched.web.search_work import PICTURES, PLAN, PROGRESS
+from ringsched.web.pool import Errand, NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded
+from ringsched.web.replies import BROKE, KILLED, Refused, error_content, joined
+from ringsched.web.work import PICTURES, PLAN, PROGRESS
 from ringsched.web.worker import SEARCH
 
 RUNNING, DONE, STOPPED, FAILED = "running", "done", "stopped", "failed"

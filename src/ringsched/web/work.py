@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import time
 import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ringsched import api
+from ringsched.contention import fabric_of
+from ringsched.contention.iteration_time import work_of
 from ringsched.errors import InputError, UnknownName
-from ringsched.model import OBJECTIVES
+from ringsched.model import OBJECTIVES, Plan, Scenario
 from ringsched.model.checks import choice
-from ringsched.policies.registry import policy_named
+from ringsched.policies.policy import Progress
+from ringsched.policies.table import policy_named
+from ringsched.reporting.data import report_data
 from ringsched.web import bodies
-from ringsched.web.changes import changes_of
-from ringsched.web.errors import refusal
+from ringsched.web.examples import example_scenario
 from ringsched.web.inputs import (
     allowed_s,
+    changes_of,
     labelled_plans,
     plan_in,
     plan_options,
@@ -24,7 +29,37 @@ from ringsched.web.inputs import (
     search_limit_s,
 )
 from ringsched.web.limits import Limits, check_count
-from ringsched.web.replies import HTML, Reply, json_reply, pictures_json, plan_reply
+from ringsched.web.replies import (
+    HTML,
+    Reply,
+    dumps,
+    json_reply,
+    pictures_json,
+    plan_json,
+    plan_reply,
+    refusal,
+)
+
+NUM_JOBS = 4  # of fewer the best plan is found without a search; of more its proof takes long
+NUM_MEETING = 200  # jobs on one link, for which iteration times over time are no longer computed as Python
+
+
+def warm_up() -> None:
+    """Plan and draw a few jobs by every policy, and let many meet on a link."""
+    scenario = example_scenario("small")
+    scenario = scenario.replace(jobs=scenario.jobs[:NUM_JOBS])
+    for policy in api.list_policies():
+        limits = {"iterations": 10, "threads": 1} if policy.name == "search" else {}
+        plan = api.plan(scenario, policy.name, **limits)  # type: ignore[arg-type]
+        report_data(scenario, {policy.name: plan})
+    _meet(scenario)
+
+
+def _meet(scenario: Scenario) -> None:
+    fabric = fabric_of(scenario.cluster, scenario.contention)
+    ring = fabric.ring(work_of(scenario.jobs[0], scenario.cluster), fabric.shape({0: 1, 1: 1}))
+    fabric.paces([ring] * NUM_MEETING, [0.0] * NUM_MEETING, [1.0] * NUM_MEETING)
+
 
 Job = Callable[[bytes, Limits], Reply]
 
@@ -83,7 +118,7 @@ def verify(raw: bytes, limits: Limits) -> Reply:
 def explain(raw: bytes, limits: Limits) -> Reply:
     """Say who slows whom."""
     from ringsched.analysis.as_json import job_ledger_data, ledger_data
-    from ringsched.analysis.blame.explain import explain
+    from ringsched.analysis.explain.explain import explain
 
     body = bodies.parsed(bodies.ExplainBody, raw)
     scenario = scenario_of(body.scenario, limits)
@@ -98,7 +133,7 @@ def whatif(raw: bytes, limits: Limits) -> Reply:
     from ringsched.analysis.as_json import new_job_data, variants_data
     from ringsched.analysis.whatif.new_job import whatif_job
     from ringsched.analysis.whatif.variants import whatif
-    from ringsched.io.job_given import job_from_table
+    from ringsched.formats.jobs import job_from_table
 
     body = bodies.parsed(bodies.WhatIfBody, raw)
     if (body.job is None) == (not body.changes):
@@ -117,7 +152,7 @@ def whatif(raw: bytes, limits: Limits) -> Reply:
 def compare(raw: bytes, limits: Limits) -> Reply:
     """Compare policies over scenarios and seeds, in pairs."""
     from ringsched.analysis.as_json import comparison_data
-    from ringsched.analysis.compare import compare
+    from ringsched.analysis.compare.compare import compare
 
     body = bodies.parsed(bodies.CompareBody, raw)
     orders, seeds = body.orders or ["own"], 1 if body.seeds is None else body.seeds
@@ -151,7 +186,7 @@ def pictures(raw: bytes, limits: Limits) -> Reply:
 def report(raw: bytes, limits: Limits) -> Reply:
     """Return the report, a page of its own."""
     from ringsched.reporting.data import report_data
-    from ringsched.reporting.html import page_of
+    from ringsched.reporting.report import page_of
 
     scenario, plans = labelled_plans(raw, limits)
     return Reply(200, page_of(report_data(scenario, plans)).encode(), HTML)
@@ -187,3 +222,72 @@ def _toml(written: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
         raise InputError(f"is not valid TOML: {reason}", field="text") from None
+
+
+PROGRESS, PLAN, PICTURES = "progress", "plan", "pictures"
+BETTER_S = 0.5  # between plans shown
+REST = 4  # times as long as making the pictures took the search is then left alone
+
+Tell = Callable[[str, bytes], None]
+
+
+def search(raw: bytes, limits: Limits, tell: Tell, should_stop: Callable[[], bool]) -> Reply:
+    """Plan with progress; the reply has the pictures too."""
+    try:
+        body = bodies.parsed(bodies.PlanBody, raw)
+        scenario = scenario_of(body.scenario, limits)
+        options = plan_options(body, limits.search_s)
+        if body.policy == "search" and options["time_limit_s"] is None and body.iterations is not None:
+            options["time_limit_s"] = limits.search_s  # it ends with what it has, rather than be killed
+        if body.policy == "search":
+            options["threads"] = max(1, (os.cpu_count() or 1) // 2)  # the lab has others to serve
+        told = _Told(scenario, tell)
+        plan = api.plan(
+            scenario,
+            body.policy,
+            **options,
+            on_progress=told.on_progress,
+            on_better=told.on_better,
+            should_stop=should_stop,
+        )
+        told.show(plan)
+        return Reply(200, b"{}")
+    except Exception as error:
+        return Reply(*refusal(error))
+
+
+class _Told:
+    """What the search says on its way."""
+
+    def __init__(self, scenario: Scenario, tell: Tell) -> None:
+        self._scenario, self._tell = scenario, tell
+        self._not_before_s = 0.0
+
+    def on_progress(self, progress: Progress) -> None:
+        self._tell(PROGRESS, progress_json(progress).encode())
+
+    def show(self, plan: Plan) -> None:
+        """Tell a plan and what is drawn of it."""
+        self._tell(PLAN, plan_json(plan).encode())
+        self._tell(PICTURES, pictures_json(self._scenario, {plan.policy: plan}).encode())
+
+    def on_better(self, best: Callable[[], Plan]) -> None:
+        started = time.monotonic()
+        if started < self._not_before_s:
+            return
+        self.show(best())
+        took_s = time.monotonic() - started
+        self._not_before_s = started + max(BETTER_S, (1 + REST) * took_s)
+
+
+def progress_json(progress: Progress) -> str:
+    """Return how far a search is."""
+    return dumps(
+        {
+            "value_s": progress.value_s,
+            "bound_s": progress.bound_s,
+            "gap": progress.gap,
+            "iterations": progress.iterations,
+            "elapsed_s": progress.elapsed_s,
+        }
+    )

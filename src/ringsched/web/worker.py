@@ -24,7 +24,7 @@ def main(connection: Connection, limits: Limits) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then ends us
     inbox = _Inbox(connection)
     _limit_memory(limits.memory_bytes)
-    from ringsched.web.warm import warm_up
+    from ringsched.web.work import warm_up
 
     warm_up()
     connection.send((READY,))
@@ -37,13 +37,11 @@ def main(connection: Connection, limits: Limits) -> None:
 def _replied(
     name: str, raw: bytes, limits: Limits, connection: Connection, should_stop: Callable[[], bool]
 ) -> Any:
-    from ringsched.web import search_work, work
+    from ringsched.web.work import reply_to, search
 
     if name != SEARCH:
-        return work.reply_to(name, raw, limits)
-    return search_work.search(
-        raw, limits, lambda kind, content: connection.send((TOLD, kind, content)), should_stop
-    )
+        return reply_to(name, raw, limits)
+    return search(raw, limits, lambda kind, content: connection.send((TOLD, kind, content)), should_stop)
 
 
 class _Inbox:

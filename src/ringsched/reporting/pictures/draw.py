@@ -9,16 +9,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ringsched.analysis.paper.figures import STYLE
-from ringsched.analysis.paper.output import check_matplotlib
-from ringsched.io.files import check_writable, make_folder, written_beside
+from ringsched.formats.files import check_writable, make_folder, written_beside
 from ringsched.model import Scenario
 from ringsched.model.checks import choice, instance
+from ringsched.paper.figures import STYLE
+from ringsched.paper.reproduce import check_matplotlib
 from ringsched.reporting.data import report_data
 from ringsched.reporting.report import Plans, labelled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 FORMATS = ("svg", "png")
 PNG_DOTS_PER_INCH = 200
@@ -68,17 +69,18 @@ def pictures_of(data: Mapping[str, Any], target: Path, format: str) -> list[str]
 
 
 def _figures(data: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
-    from ringsched.reporting.pictures import blame, curves, gantt, links
+    from ringsched.reporting.pictures.charts import draw_blame, draw_curves, draw_links
+    from ringsched.reporting.pictures.gantt import draw_gantt
 
-    yield "completions", curves.draw(data)
+    yield "completions", draw_curves(data)
     suffixes = _suffixes([plan["label"] for plan in data["plans"]])
     for plan, suffix in zip(data["plans"], suffixes, strict=True):
         if plan["gantt"]["job"]:
-            yield f"gantt{suffix}", gantt.draw(data, plan)
+            yield f"gantt{suffix}", draw_gantt(data, plan)
         if plan["links"]:
-            yield f"links{suffix}", links.draw(data, plan)
+            yield f"links{suffix}", draw_links(data, plan)
         if plan["blame"] and plan["blame"]["victims"]:
-            yield f"blame{suffix}", blame.draw(data, plan)
+            yield f"blame{suffix}", draw_blame(data, plan)
 
 
 def _save(figure: Figure, path: Path, format: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ringsched.reporting.pictures.parts import name_rows, new_picture, plain, time_axis
+from ringsched.reporting.pictures.charts import name_rows, new_picture, plain, time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ POINTS_PER_INCH = 72
 JOB_EDGE, SERVER_EDGE = 0.1, 0.9
 
 
-def draw(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
+def draw_gantt(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
     """Draw GPUs down, time across, jobs in the colours of their sizes, hatched where others slow them."""
     num_rows = data["cluster"]["rows"]
     figure, panel = new_picture(AROUND_IN + max(num_rows * 0.012, min(num_rows * 0.085, 4.0)))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.contention.network import shape_of
-from ringsched.engine.arrays import Floats, Integers
 from ringsched.engine.problem import Problem
+from ringsched.engine.state import Floats, Integers
 
 Counts = tuple[int, ...]  # GPUs on each server: which ones they are makes no difference
 

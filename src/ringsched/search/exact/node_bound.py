@@ -7,7 +7,7 @@ import math
 from ringsched.engine.clock import duration_at
 from ringsched.jit import kernel, part
 from ringsched.search.exact.instance import Instance
-from ringsched.search.exact.stack import ENDED, WAITING, Stack
+from ringsched.search.exact.tree import ENDED, WAITING, Stack
 
 
 @kernel

@@ -1,14 +1,183 @@
-"""Rounds until the proof is complete, or the time is up."""
+"""Rounds of ever shorter pieces of time until the proof is complete, or the time is up."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ringsched.engine.clock import SLACK
 from ringsched.engine.problem import Problem
-from ringsched.engine.run import Run
-from ringsched.search.exact.rounds import Rounds
+from ringsched.engine.simulate import LiveCluster, run_events
+from ringsched.engine.state import Run
+from ringsched.jit import compiled
+from ringsched.search.exact.explore import explore
+from ringsched.search.exact.instance import Counts, instance_of
+from ringsched.search.exact.node_bound import node_bound
+from ringsched.search.exact.tree import (
+    FOUND,
+    FOUND_LOOSE,
+    NODES,
+    SKIPPED,
+    Stack,
+    begin,
+    begin_running,
+    new_stack,
+)
+
+
+def realise(problem: Problem, starts: Sequence[float], counts: Sequence[Counts]) -> Run:
+    """Start every job at its instant, or when its GPUs are free, on so many GPUs of each server."""
+    waiting = sorted(problem.queued, key=lambda job: (starts[job], job))
+
+    def start_due(cluster: LiveCluster) -> float:
+        while waiting and starts[waiting[0]] <= problem.clock.same_instant_until(cluster.now):
+            gpus = _idle_gpus(problem, cluster, counts[waiting[0]])
+            if gpus is None or problem.release[waiting[0]] > cluster.now:
+                break
+            cluster.start(waiting.pop(0), gpus)
+        next_start = starts[waiting[0]] if waiting else math.inf
+        return next_start if next_start > cluster.now else math.inf
+
+    return run_events(problem, start_due)
+
+
+def _idle_gpus(problem: Problem, cluster: LiveCluster, counts: Counts) -> list[int] | None:
+    chosen: list[int] = []
+    for server, number in enumerate(counts):
+        gpus = range(problem.first_gpu[server], problem.first_gpu[server + 1])
+        idle = [gpu for gpu in gpus if cluster.is_idle(gpu)]
+        if len(idle) < number:
+            return None
+        chosen += idle[:number]
+    return chosen
+
+
+def polished(
+    problem: Problem, run: Run, counts: Sequence[Counts], value_of: Callable[[Run], float], step: float
+) -> Run:
+    """Return the run with one start after another moved by a step, as long as that helps; then by half."""
+    while step > SLACK * max(1.0, run.makespan):
+        moved = _moved(problem, run, counts, value_of, step)
+        if moved is run:
+            step /= 2
+        run = moved
+    return run
+
+
+def _moved(
+    problem: Problem, run: Run, counts: Sequence[Counts], value_of: Callable[[Run], float], step: float
+) -> Run:
+    for job in problem.queued:
+        for shift in (-step, step):
+            starts = list(run.starts)
+            starts[job] = max(problem.release[job], starts[job] + shift)
+            moved = realise(problem, starts, counts)
+            if value_of(moved) < value_of(run) * (1 - SLACK):
+                run = moved
+    return run
+
+
+NODES_AT_ONCE = 20_000  # between two looks at the clock, and at Ctrl-C
+LEVELS_PER_JOB = 8  # its start, its release, its end, and the pieces that begin there
+SPARE_LEVELS = 16
+
+
+class Rounds:
+    """The best plan so far and what is known of all others; values are in the clock's units.
+
+    Parameters
+    ----------
+    weights
+        Of the finishes in the objective, or none if only the last finish counts.
+    incumbent
+        A plan to be beaten.
+    """
+
+    def __init__(self, problem: Problem, weights: Sequence[float], incumbent: Run) -> None:
+        self._problem = problem
+        self._weights = weights
+        self._instance, self._choices = instance_of(problem, weights)
+        self.best = incumbent
+        self.value = self._value_of(incumbent)
+        self.num_nodes = 0
+        self.bound = self._root_bound()
+
+    @property
+    def proved(self) -> bool:
+        """Whether no plan can be better."""
+        return self.bound > self._limit
+
+    def explore(self, piece: float, go_on: Callable[[], bool]) -> bool:
+        """Explore everything with pieces of this length; return False if `go_on` said no."""
+        stack = self._new_stack(piece)
+        done = False
+        while not done and go_on():
+            before = int(stack.counters[NODES])
+            done = compiled(explore)(self._instance, stack, piece, NODES_AT_ONCE)
+            self.num_nodes += int(stack.counters[NODES]) - before
+        if stack.counters[FOUND]:
+            self._improve(stack, 0, 0.0)
+        if done:
+            self._conclude(stack, piece)
+        return done
+
+    def _conclude(self, stack: Stack, piece: float) -> None:
+        if stack.counters[FOUND_LOOSE]:
+            # A plan that was found later may be better than the best loose path.
+            self.bound = max(self.bound, min(self.value, float(stack.limit[2])))
+            self._improve(stack, 1, piece)
+        elif piece or not stack.counters[SKIPPED]:
+            self.bound = self.value
+
+    def _improve(self, stack: Stack, row: int, piece: float) -> None:
+        """Take a plan that was found if, carried out by the engine, it is better."""
+        starts = [0.0] * self._problem.num_jobs
+        counts: list[tuple[int, ...]] = [()] * self._problem.num_jobs
+        for place, job in enumerate(self._choices.jobs):
+            starts[job] = float(stack.best_start[row, place])
+            counts[job] = self._choices.counts[stack.best_option[row, place]]
+        run = realise(self._problem, starts, counts)
+        assert row or abs(self._value_of(run) - stack.limit[1]) <= 1e-6 * self.value  # the engine agrees
+        if row and not self._problem.clock.slotted:
+            run = polished(self._problem, run, counts, self._value_of, piece)
+        value = self._value_of(run)
+        if value < self.value:
+            self.best, self.value = run, value
+
+    @property
+    def _limit(self) -> float:
+        """What a better plan has to stay below."""
+        return self.value - 0.5 if self._instance.whole else self.value * (1 - SLACK)
+
+    def _value_of(self, run: Run) -> float:
+        if not self._weights:
+            return run.makespan
+        return math.fsum(weight * end for weight, end in zip(self._weights, run.finishes, strict=True))
+
+    def _root_bound(self) -> float:
+        stack = self._new_stack(0.0)
+        stack.limit[0] = math.inf  # all of the bound, not only whether it is above the limit
+        compiled(explore)(self._instance, stack, 0.0, 0)  # compiled now, not when the clock runs
+        return float(compiled(node_bound)(self._instance, stack, 0))
+
+    def _new_stack(self, piece: float) -> Stack:
+        stack = new_stack(self._instance, self.num_levels(piece))
+        compiled(begin)(self._instance, stack)
+        for place, job in enumerate(self._choices.jobs):
+            if job in self._problem.running:
+                compiled(begin_running)(self._instance, stack, place)
+        stack.limit[0] = self._limit
+        return stack
+
+    def num_levels(self, piece: float) -> int:
+        """Return how deep a path can be: from time 0 to the end something runs or is about to come."""
+        problem = self._problem
+        span = max(problem.release) + math.fsum(problem.worst_case)
+        num_pieces = math.ceil(min(span, span if self._weights else self.value) / piece) if piece else 0
+        return LEVELS_PER_JOB * problem.num_jobs + SPARE_LEVELS + num_pieces
+
 
 FINER = 4  # each round looks at pieces of time so much shorter
 MOST_PIECES = FINER**7

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from ringsched.errors import UnknownName
-from ringsched.io.scenario_file import scenario_from_dict
+from ringsched.formats.scenario import scenario_from_dict
 from ringsched.model import Scenario
 
 

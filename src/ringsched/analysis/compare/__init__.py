@@ -1,0 +1,1 @@
+"""Policies x scenarios x seeds, run and compared in pairs."""

@@ -1,0 +1,245 @@
+"""`compare()`: policies x scenarios x seeds, all run, their rows kept, and what they come to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ringsched.analysis.compare.ranking import Ranking, Stability, rankings, stabilities
+from ringsched.analysis.compare.rows import KeptRows, row_file, sole_writer
+from ringsched.analysis.compare.runs import ComparisonRow, Key, Task
+from ringsched.analysis.compare.settings import Setting, notes_of, settings_of
+from ringsched.analysis.compare.summary import PolicySummary, summaries
+from ringsched.analysis.compare.tasks import tasks_of
+from ringsched.analysis.compare.workers import check_dask, rows_of
+from ringsched.errors import InputError
+from ringsched.formats.calibration import load_calibration
+from ringsched.formats.scenario import input_files
+from ringsched.model import Scenario
+from ringsched.model.calibration import Calibration
+from ringsched.model.checks import instance, integer, number
+from ringsched.model.objective import MAKESPAN
+from ringsched.policies.custom import CustomPolicy
+from ringsched.policies.policy import Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnderModel:
+    """What comes out under one model of contention."""
+
+    contention: str | None  # None if none was asked for: every scenario has its own
+    summary: tuple[PolicySummary, ...]  # the first is the baseline; with a calibration, by the fitted values
+    stability: tuple[Stability, ...] = ()  # over the draws, by metric; empty without any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The rows, in the order model, draw, policy, scenario, seed, and what they say."""
+
+    rows: tuple[ComparisonRow, ...]
+    models: tuple[UnderModel, ...]  # in the order asked for
+    rankings: tuple[Ranking, ...] = ()  # by metric; empty unless several models were asked for
+    drawn: tuple[Mapping[str, Any], ...] = ()  # the fields of every draw, by name
+    notes: tuple[str, ...] = ()  # what of a calibration was not drawn or not applied
+    num_resumed: int = 0  # rows that were in the output already
+
+    @property
+    def summary(self) -> tuple[PolicySummary, ...]:
+        """A summary of every policy, the first the baseline; of several models, under the first."""
+        return self.models[0].summary
+
+
+def comparison_of(
+    settings: Sequence[Setting],
+    rows: Sequence[Sequence[ComparisonRow]],
+    *,
+    notes: tuple[str, ...],
+    num_resumed: int,
+) -> Comparison:
+    """Return the comparison that these rows make, given for every setting in turn."""
+    fitted: dict[str | None, Sequence[ComparisonRow]] = {}
+    draws: dict[str | None, list[Sequence[ComparisonRow]]] = {}
+    for setting, each in zip(settings, rows, strict=True):
+        if setting.draw is None:
+            fitted[setting.model] = each
+        else:
+            draws.setdefault(setting.model, []).append(each)
+    models = tuple(
+        UnderModel(
+            contention=model,
+            summary=summaries(each),
+            stability=stabilities(each, draws.get(model, [])),
+        )
+        for model, each in fitted.items()
+    )
+    several = {model: each for model, each in fitted.items() if model is not None}
+    return Comparison(
+        rows=tuple(row for each in rows for row in each),
+        models=models,
+        rankings=rankings(several) if len(several) > 1 else (),
+        drawn=_drawn(settings),
+        notes=notes,
+        num_resumed=num_resumed,
+    )
+
+
+def _drawn(settings: Sequence[Setting]) -> tuple[Mapping[str, Any], ...]:
+    """Return the numbers of every draw, which are the same under all models."""
+    first = settings[0]
+    uncertain = () if first.calibration is None else first.calibration.uncertain
+    return tuple(
+        {"draw": each.draw} | {name: getattr(each.calibration, name) for name in uncertain}
+        for each in settings
+        if each.draw is not None and each.model == first.model
+    )
+
+
+def compare(
+    scenarios: Iterable[Scenario | str | os.PathLike[str]],
+    policies: Iterable[str | CustomPolicy],
+    *,
+    orders: Iterable[str] = ("own",),
+    seeds: int = 1,
+    seed: int = 0,
+    objective: str = MAKESPAN.name,
+    time_limit_s: float | None = None,
+    iterations: int | None = None,
+    contention_models: Iterable[str] = (),
+    calibration: Calibration | str | os.PathLike[str] | None = None,
+    draws: int = 0,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = True,
+    workers: int | None = None,
+    dask: str | None = None,
+    on_row: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Comparison:
+    """Plan every scenario by every policy and compare them with the first, the baseline.
+
+    Parameters
+    ----------
+    scenarios
+        Scenarios, or files of them.
+    policies
+        Names out of `list_policies()`, or objects with a method `place`, which must be picklable
+        unless `workers` is 1.
+    orders
+        Queue orders out of `ORDERS`, each with every policy; "own" is the policy's own.
+    seeds, seed
+        How many seeds, from which on; policies that draw no random numbers run once.
+    objective
+        Out of `OBJECTIVES`: what policies that search improve, and what bound and gap are about; the
+        ratio stays that of makespans.
+    time_limit_s, iterations
+        When policies that search end; of two limits `iterations` counts where a policy has it. Every run
+        has one core.
+    contention_models
+        Plan and time all of it under each of these models, "paper", "max-min", "phases", "reserved", and
+        say in `rankings` whether the policies keep their places; the scenarios' own if there is none.
+    calibration
+        Numbers for all scenarios, or a file of them.
+    draws
+        So many times more, with what has an interval in the calibration drawn anew, by `seed` and the
+        same for every policy: `models[...].stability` says how often the policies keep their places.
+    output
+        A .csv or .parquet file for the rows.
+    resume
+        Take over rows that `output` has already, except those of policy objects, whose code may have changed.
+    workers
+        Processes; None for one a core where that pays off.
+    dask
+        Address of a Dask scheduler that does the work instead.
+    on_row
+        Called with the number of rows that are done and of all.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> result = ringsched.compare(["examples/first.toml"], ["longest-first", "first-fit"])
+    >>> [(row.policy, row.status) for row in result.rows]
+    [('longest-first', 'ok'), ('first-fit', 'ok')]
+    """
+    num_workers = None if workers is None else integer(workers, "workers", minimum=1)
+    if dask is not None:
+        check_dask()
+    file = None if output is None else row_file(Path(output))
+    first_seed, scenarios = integer(seed, "seed", minimum=0), list(scenarios)
+    calibrated, settings = _settings(list(contention_models), calibration, draws, first_seed)
+    by_setting = tasks_of(
+        scenarios,
+        list(policies),
+        list(orders),
+        seeds=seeds,
+        first_seed=first_seed,
+        objective=objective,
+        limits=Limits(
+            time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
+            iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),
+        ),
+        settings=settings,
+    )
+    tasks = [task for each in by_setting for task in each]
+    if output is not None:
+        _check_no_input(Path(output), scenarios)
+    with sole_writer(None if output is None else Path(output)):
+        found = _latest(file.read()) if file is not None and resume else []
+        rows = _taken_over(tasks, found)
+        num_resumed = len(rows)
+        left = [task for task in tasks if task.key not in rows]
+        coming = rows_of(left, workers=num_workers, dask=dask)
+        on_row(len(rows), len(tasks))
+        with KeptRows(file, tasks, found, rows) as kept:
+            for row in coming:
+                kept.add(row)
+                on_row(len(rows), len(tasks))
+    return comparison_of(
+        settings,
+        [[rows[task.key] for task in each] for each in by_setting],
+        notes=notes_of(calibrated, draws, (task.scenario for task in tasks)),
+        num_resumed=num_resumed,
+    )
+
+
+def _settings(
+    models: Sequence[str], calibration: Calibration | str | os.PathLike[str] | None, draws: int, seed: int
+) -> tuple[Calibration | None, list[Setting]]:
+    """Return the calibration, read if it is a file, and every setting to compare in."""
+    if calibration is None or not isinstance(calibration, str | os.PathLike):
+        given = None if calibration is None else instance(calibration, "calibration", Calibration)
+        return given, settings_of(models, given, draws, seed)
+    loaded = load_calibration(calibration)
+    try:
+        return loaded, settings_of(models, loaded, draws, seed)
+    except InputError as error:
+        if error.field != "calibration":
+            raise
+        raise InputError(error.problem, file=str(calibration)) from None
+
+
+def _latest(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return each run once: a crash may have left a row beside the one that was to replace it."""
+    return list({row.key: row for row in rows}.values())
+
+
+def _taken_over(tasks: Sequence[Task], found: Sequence[ComparisonRow]) -> dict[Key, ComparisonRow]:
+    """Return the rows that need not be computed again, under the names the scenarios have now."""
+    # Files from before there were several models do not name theirs; the digest is that of the same one.
+    by_key = {row.key: row for row in found}
+    return {
+        task.key: replace(by_key[task.key], scenario=task.row.scenario, contention=task.row.contention)
+        for task in tasks
+        if task.key in by_key and isinstance(task.policy, str)
+    }
+
+
+def _check_no_input(output: Path, scenarios: Sequence[Scenario | str | os.PathLike[str]]) -> None:
+    """Raise if the rows would be written over what they are made from."""
+    if not output.exists():
+        return
+    for scenario in scenarios:
+        files = {} if isinstance(scenario, Scenario) else input_files(Path(scenario))
+        for what, path in files.items():
+            if output.samefile(path):
+                raise InputError(f"is a {what} itself; write the rows to another file", file=str(output))

@@ -1,0 +1,276 @@
+"""Files of comparison rows: CSV, which grows with every row, or Parquet at the end. One writer at a time."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from ringsched.analysis.compare.runs import (
+    INFEASIBLE,
+    OK,
+    ComparisonRow,
+    Key,
+    Task,
+)
+from ringsched.errors import InputError
+from ringsched.formats.files import check_writable, read_text, write_text, written_beside
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: nobody is kept out there
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def sole_writer(path: Path | None) -> Iterator[None]:
+    """Keep other comparisons away from `path`; raise if one of them is writing it now.
+
+    The lock is on a file beside it, since the file itself is replaced when it is written. It goes with
+    the process that holds it, however that ends; what a crash leaves lying there locks nothing.
+    """
+    handle = None if path is None or fcntl is None else _locked(path)
+    try:
+        yield
+    finally:
+        if path is not None and handle is not None:
+            with suppress(OSError):
+                _lock_file(path).unlink()
+            os.close(handle)
+
+
+def _locked(path: Path) -> int | None:
+    """Return the handle of the locked file; None where the file system has no locks."""
+    while True:
+        try:
+            handle = os.open(_lock_file(path), os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:  # left behind by another user, say
+            return None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            problem = "another comparison is writing this file; wait for its end, or write to another"
+            raise InputError(problem, file=str(path)) from None
+        except OSError:
+            os.close(handle)
+            return None
+        if _is_in_place(handle, path):
+            return handle
+        os.close(handle)
+
+
+def _is_in_place(handle: int, path: Path) -> bool:
+    """Whether the locked file is the one others will find, and was not taken away by its last owner."""
+    try:
+        return os.path.samestat(os.fstat(handle), _lock_file(path).stat())
+    except FileNotFoundError:
+        return False
+
+
+def _lock_file(path: Path) -> Path:
+    target = path.resolve()
+    digest = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()[:16]
+    return target.with_name(f".ringsched-{digest}.lock")
+
+
+COLUMNS = tuple(field.name for field in fields(ComparisonRow))
+TEXTS = (
+    *("scenario", "scenario_sha256", "policy", "order", "objective", "limit"),
+    *("contention", "ringsched_version", "status"),
+)
+INTEGERS = ("draw", "seed")
+ADDED = {"contention": "", "draw": None}  # columns that older files lack, and what their rows have there
+OLDER_COLUMNS = tuple(name for name in COLUMNS if name not in ADDED)
+NOT_OURS = "is not a table that `ringsched compare` wrote; choose another file, or replace it by --no-resume"
+
+
+class RowFile(Protocol):
+    """Where rows are kept; open once, add row by row, close with all of them in order."""
+
+    def read(self) -> list[ComparisonRow]:
+        """Return the rows that are there."""
+
+    def open(self, rows: Sequence[ComparisonRow]) -> None:
+        """Start anew with these rows."""
+
+    def add(self, row: ComparisonRow) -> None:
+        """Keep one more row."""
+
+    def close(self, rows: Sequence[ComparisonRow]) -> None:
+        """Leave exactly these rows, in this order."""
+
+
+def row_file(path: Path) -> RowFile:
+    """Return the kind of file its name asks for, or say why it cannot be written."""
+    kinds: dict[str, type[CsvRows] | type[ParquetRows]] = {".csv": CsvRows, ".parquet": ParquetRows}
+    kind = kinds.get(path.suffix.lower())
+    if kind is None:
+        raise InputError("must end in .csv or .parquet", file=str(path))
+    check_writable(path)
+    if path.exists() and not path.is_file():
+        raise InputError("is not a file that rows could be kept in", file=str(path))
+    return kind(path)
+
+
+class CsvRows:
+    """One line a row. A line is appended whole and at once; the order is set right at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: TextIO | None = None
+
+    def read(self) -> list[ComparisonRow]:
+        """Return the rows in the file; a last line cut short by a crash does not count."""
+        if not self._path.exists() or self._path.stat().st_size == 0:
+            return []
+        whole, _, _ = read_text(self._path).rpartition("\n")
+        try:
+            lines = list(csv.reader(io.StringIO(whole)))
+        except csv.Error:
+            lines = []
+        header = tuple(lines[0]) if lines else ()
+        if header not in (COLUMNS, OLDER_COLUMNS):
+            raise InputError(NOT_OURS, file=str(self._path))
+        return [self._row(at, header, line) for at, line in enumerate(lines[1:], start=2)]
+
+    def open(self, rows: Sequence[ComparisonRow]) -> None:
+        """Write these rows and stay open for more."""
+        write_text(self._path, _csv([COLUMNS, *map(astuple, rows)]))
+        try:
+            self._file = self._path.open("a", encoding="utf-8", newline="")
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def add(self, row: ComparisonRow) -> None:
+        """Append one line."""
+        if self._file is None:
+            return
+        try:
+            self._file.write(_csv([astuple(row)]))
+            self._file.flush()
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def close(self, rows: Sequence[ComparisonRow]) -> None:
+        """Write all rows in order."""
+        if self._file is not None:
+            self._file.close()
+        write_text(self._path, _csv([COLUMNS, *map(astuple, rows)]))
+
+    def _row(self, line_number: int, header: Sequence[str], line: Sequence[str]) -> ComparisonRow:
+        try:
+            return row_from(dict(zip(header, line, strict=True)))
+        except (ValueError, TypeError):
+            place = f"line {line_number}"
+            raise InputError(NOT_OURS, file=str(self._path), place=place) from None
+
+    def _unwritable(self, error: OSError) -> InputError:
+        return InputError(
+            f"cannot be written: {(error.strerror or str(error)).lower()}", file=str(self._path)
+        )
+
+
+class ParquetRows:
+    """A Parquet file cannot grow row by row: it is written when the work ends, also by Ctrl-C."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import pyarrow.parquet  # type: ignore[import-untyped]  # noqa: F401
+        except ImportError:
+            raise InputError("needs pyarrow: pip install 'ringsched[parquet]'", file=str(path)) from None
+        self._path = path
+
+    def read(self) -> list[ComparisonRow]:
+        """Return the rows in the file."""
+        from pyarrow import ArrowException, parquet
+
+        if not self._path.exists():
+            return []
+        try:
+            table = parquet.read_table(self._path)
+            columns = OLDER_COLUMNS if set(ADDED).isdisjoint(table.column_names) else COLUMNS
+            return [row_from(row) for row in table.select(columns).to_pylist()]
+        except (ArrowException, OSError, KeyError, ValueError, TypeError):
+            raise InputError(NOT_OURS, file=str(self._path)) from None
+
+    def open(self, rows: Sequence[ComparisonRow]) -> None:
+        """Leave the file as it is."""
+
+    def add(self, row: ComparisonRow) -> None:
+        """Leave the file as it is."""
+
+    def close(self, rows: Sequence[ComparisonRow]) -> None:
+        """Write all rows, first beside the file, then over it."""
+        import pyarrow
+        from pyarrow import parquet
+
+        types = dict.fromkeys(INTEGERS, pyarrow.int64()) | dict.fromkeys(TEXTS, pyarrow.string())
+        schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in COLUMNS])
+        records = [dict(zip(COLUMNS, astuple(row), strict=True)) for row in rows]
+        with written_beside(self._path) as temporary:
+            parquet.write_table(pyarrow.Table.from_pylist(records, schema), temporary)
+
+
+def row_from(values: Mapping[str, Any]) -> ComparisonRow:
+    """Return the row of these values, texts or numbers; raise ValueError or TypeError if they are none."""
+    given = {**ADDED, **values}
+    row = ComparisonRow(**{name: _value(name, given[name]) for name in COLUMNS})
+    if row.status not in (OK, INFEASIBLE) or (row.status == OK and None in (row.makespan_s, row.gap)):
+        raise ValueError(row.status)
+    return row
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in TEXTS:
+        return str(value)
+    if value is None or value == "":
+        return None
+    return int(value) if name in INTEGERS else float(value)
+
+
+def _csv(lines: Sequence[Sequence[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
+
+
+class KeptRows:
+    """Adds rows to the file as they come and leaves it in order, however the work ends."""
+
+    def __init__(
+        self,
+        file: RowFile | None,
+        tasks: Sequence[Task],
+        found: Sequence[ComparisonRow],
+        rows: dict[Key, ComparisonRow],
+    ) -> None:
+        self._file, self._tasks, self._rows = file, tasks, rows
+        self._found = [row for row in found if row.key not in rows]
+
+    def add(self, row: ComparisonRow) -> None:
+        """Keep one more row."""
+        self._rows[row.key] = row
+        if self._file is not None:
+            self._file.add(row)
+
+    def __enter__(self) -> KeptRows:
+        if self._file is not None:
+            self._file.open(self._all())
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._file is not None:
+            self._file.close(self._all())
+
+    def _all(self) -> list[ComparisonRow]:
+        """Return our rows and those found that stay: of other runs, and of older code until run anew."""
+        ours = [self._rows[task.key] for task in self._tasks if task.key in self._rows]
+        replaced = {row.key[:-1] for row in ours}
+        return [*ours, *(row for row in self._found if row.key[:-1] not in replaced)]

@@ -1,0 +1,138 @@
+"""One run of a comparison: a scenario planned by a policy, and the row that comes of it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ringsched import api
+from ringsched._version import __version__
+from ringsched.analysis.metrics import metrics_of
+from ringsched.errors import Infeasible, RingschedError
+from ringsched.model import Cluster, Job, Scenario, Server
+from ringsched.model.objective import MAKESPAN
+from ringsched.policies.custom import CustomPolicy
+
+NOT_RUN, OK, INFEASIBLE = "not run", "ok", "infeasible"
+
+# What makes two runs the same: scenario_sha256, policy, order, objective, limit, draw, seed, and last the
+# code. The model of contention is in the digest.
+Key = tuple[str, str, str, str, str, int | None, int | None, str]
+
+
+PACKAGE = Path(__file__).parents[2]
+LEFT_OUT = PACKAGE / "cli"
+
+
+@cache
+def code_version() -> str:
+    """Return the version and, after a plus, a digest of the source: code being worked on keeps its version.
+
+    Examples
+    --------
+    >>> code_version().startswith(f"{__version__}+")
+    True
+    """
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if not path.is_relative_to(LEFT_OUT):
+            digest.update(str(path.relative_to(PACKAGE)).encode())
+            digest.update(path.read_bytes())
+    return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """One run. Without a plan there are no metrics but the lower bound."""
+
+    scenario: str
+    scenario_sha256: str
+    policy: str
+    order: str
+    objective: str = MAKESPAN.name  # what bound and gap are about
+    limit: str = ""  # of a policy that searches: when it ends
+    contention: str = ""  # the model; empty in rows that were kept before there were several
+    draw: int | None = None  # from a calibration's intervals; None for the scenario itself, or fitted values
+    seed: int | None  # None if the policy draws no random numbers
+    ringsched_version: str = field(default_factory=code_version)  # with a digest of the source
+    status: str = NOT_RUN  # in the end ok or infeasible
+    makespan_s: float | None = None
+    mean_completion_s: float | None = None
+    p95_completion_s: float | None = None
+    gpu_utilisation: float | None = None
+    contention_loss: float | None = None
+    spreading_loss: float | None = None
+    lower_bound_s: float | None = None
+    gap: float | None = None
+    planning_s: float | None = None  # wall time
+
+    @property
+    def key(self) -> Key:
+        """What makes two runs the same."""
+        return (
+            *(self.scenario_sha256, self.policy, self.order, self.objective, self.limit),
+            *(self.draw, self.seed, self.ringsched_version),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A run to be done, complete enough to be sent to another machine, and its row with no results yet."""
+
+    row: ComparisonRow
+    scenario: Scenario
+    policy: str | CustomPolicy
+    order: str | None  # None for a policy's own
+    limits: Mapping[str, Any] = field(default_factory=dict)  # of a policy that searches
+
+    @property
+    def key(self) -> Key:
+        """What makes two runs the same."""
+        return self.row.key
+
+
+def run_task(task: Task) -> ComparisonRow:
+    """Plan and measure; infeasible is a row too."""
+    here, there = code_version(), task.row.ringsched_version
+    if here != there:
+        raise RingschedError(f"a worker has ringsched {here}, this is {there}; install the same")
+    warm_up()
+    started = time.perf_counter()
+    try:
+        plan = api.plan(
+            task.scenario,
+            task.policy,
+            order=task.order,
+            seed=task.row.seed or 0,
+            objective=task.row.objective,
+            **task.limits,
+        )
+    except Infeasible:
+        planning_s = time.perf_counter() - started
+        bound_s = api.lower_bounds(task.scenario, task.row.objective)[0].value_s
+        return replace(task.row, status=INFEASIBLE, lower_bound_s=bound_s, planning_s=planning_s)
+    planning_s = time.perf_counter() - started
+    return replace(task.row, status=OK, planning_s=planning_s, **asdict(metrics_of(task.scenario, plan)))
+
+
+@cache
+def warm_up() -> None:
+    """Compile the kernels or load them, once in every process, so that no planning time includes it."""
+    api.plan(_TINY, "first-fit")
+    api.plan(_TINY, "search", objective="mean-completion", iterations=1)
+
+
+_TINY = Scenario(
+    cluster=Cluster(
+        servers=(Server(name="a", gpus=1),), inter_server_gbps=1, intra_server_gbps=1, reduce_gbps=1
+    ),
+    jobs=(Job(name="j", gpus=1, iterations=1, gradient_mb=0, minibatch=1, forward_ms=0, backward_ms=1),),
+)
+
+
+# Nothing that plans can import it (the layers say so), so it changes no row.

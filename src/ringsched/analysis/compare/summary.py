@@ -1,0 +1,231 @@
+"""What the rows of a comparison say: means, and ratios to a baseline in pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ringsched.analysis.compare.runs import OK, ComparisonRow
+
+# The 97.5 % point of the normal distribution: 95 % lie between minus and plus this.
+NORMAL_QUANTILE = 1.959963984540054
+# Up to here the exact series is summed; beyond, three terms around the normal are right to 1e-12.
+MOST_TERMS = 1000
+
+
+def t_quantile(degrees: int) -> float:
+    """Return the t that 95 % of Student's distribution lie within, on both sides.
+
+    Examples
+    --------
+    >>> [round(t_quantile(degrees), 3) for degrees in (1, 2, 9, 30)]
+    [12.706, 4.303, 2.262, 2.042]
+    """
+    if degrees > MOST_TERMS:
+        return _expanded(NORMAL_QUANTILE, degrees)
+    # t = sqrt(degrees) tan(angle); the share within grows with the angle.
+    low, high = 0.0, math.pi / 2
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if _share_within(middle, degrees) < 0.95 else (low, middle)
+    return math.sqrt(degrees) * math.tan(high)
+
+
+def _share_within(angle: float, degrees: int) -> float:
+    """Return A(t | degrees), Abramowitz and Stegun 26.7.3 (odd) and 26.7.4 (even)."""
+    odd = degrees % 2
+    sine, square = math.sin(angle), math.cos(angle) ** 2
+    term = math.cos(angle) if odd else 1.0
+    total = term if degrees > 1 else 0.0
+    for k in range(2 + odd, degrees - 1, 2):
+        term *= square * (k - 1) / k
+        total += term
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+def _expanded(normal: float, degrees: int) -> float:
+    """Return the quantile as a series in 1/degrees, Abramowitz and Stegun 26.7.5."""
+    z, v = normal, degrees
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / v + second / v**2 + third / v**3
+
+
+METRICS = (
+    "makespan_s",
+    "mean_completion_s",
+    "p95_completion_s",
+    "gpu_utilisation",
+    "contention_loss",
+    "spreading_loss",
+    "lower_bound_s",
+    "gap",
+    "planning_s",
+)
+
+# Shares may be 0: their differences are compared. The bound is the same for all policies.
+SHARES = ("gpu_utilisation", "contention_loss", "spreading_loss")
+PAIRED = tuple(name for name in METRICS if name != "lower_bound_s")
+
+PolicyAndOrder = tuple[str, str]  # policy and order
+
+# The rows of one policy: scenario -> seed (None if it takes none) -> row.
+Runs = Mapping[str, Mapping[int | None, ComparisonRow]]
+Pair = tuple[ComparisonRow, ComparisonRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """A metric against the baseline's: mean over the pairs, and its 95 % confidence interval.
+
+    There is no mean without a pair, and no interval with fewer than two independent pairs.
+    """
+
+    measure: str  # "ratio", with a geometric mean; "difference" for shares
+    mean: float | None
+    low: float | None
+    high: float | None
+    num_pairs: int
+    num_left_out: int  # pairs in which at least one of the two is infeasible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySummary:
+    """All runs of one policy under one order; means are over the feasible ones."""
+
+    policy: str
+    order: str
+    num_runs: int
+    num_infeasible: int
+    means: Mapping[str, float]  # empty if all are infeasible
+    pairs: Mapping[str, Paired]  # by metric; empty for the baseline itself
+
+    @property
+    def key(self) -> PolicyAndOrder:
+        """Policy and order."""
+        return self.policy, self.order
+
+    @property
+    def makespan_ratio(self) -> Paired | None:
+        """Makespan over the baseline's; None for the baseline itself."""
+        return self.pairs.get("makespan_s")
+
+
+def summaries(rows: Sequence[ComparisonRow]) -> tuple[PolicySummary, ...]:
+    """Return a summary of every policy, in order of appearance; the first is the baseline."""
+    runs = runs_of(rows)
+    baseline = next(iter(runs.values()), {})
+    return tuple(_summary(*name, own, baseline) for name, own in runs.items())
+
+
+def runs_of(rows: Sequence[ComparisonRow]) -> dict[PolicyAndOrder, Runs]:
+    """Return the rows by policy and order, scenario and seed."""
+    runs: dict[PolicyAndOrder, dict[str, dict[int | None, ComparisonRow]]] = {}
+    for row in rows:
+        runs.setdefault((row.policy, row.order), {}).setdefault(row.scenario_sha256, {})[row.seed] = row
+    return {**runs}
+
+
+def labels_of(contenders: Sequence[PolicyAndOrder]) -> dict[PolicyAndOrder, str]:
+    """Return what to call each: the policy's name, with the order if it stands there under several.
+
+    Examples
+    --------
+    >>> list(labels_of([("lwf", "fifo"), ("random", "fifo"), ("random", "longest-first")]).values())
+    ['lwf', 'random (fifo)', 'random (longest-first)']
+    """
+    policies = [policy for policy, _ in contenders]
+    return {
+        (policy, order): policy if policies.count(policy) == 1 else f"{policy} ({order})"
+        for policy, order in contenders
+    }
+
+
+def paired(metric: str, own: Runs, baseline: Runs) -> Paired:
+    """Compare two policies in one metric, scenario by scenario and seed by seed.
+
+    Several seeds of one scenario say little about other scenarios: where there are several scenarios,
+    the seeds of each are averaged first, and the interval is over scenarios.
+    """
+    pairs = [_pairs(own[scenario], baseline[scenario]) for scenario in own if scenario in baseline]
+    compare, restore = (_difference, _same) if metric in SHARES else (_log_ratio, math.exp)
+    values = [
+        [compare(*(getattr(row, metric) for row in pair)) for pair in each if _both_feasible(pair)]
+        for each in pairs
+    ]
+    num_pairs = sum(map(len, values))
+    independent = values[0] if len(values) == 1 else [math.fsum(each) / len(each) for each in values if each]
+    mean, low, high = (None if end is None else restore(end) for end in interval(independent))
+    return Paired(
+        measure="difference" if metric in SHARES else "ratio",
+        mean=mean,
+        low=low,
+        high=high,
+        num_pairs=num_pairs,
+        num_left_out=sum(map(len, pairs)) - num_pairs,
+    )
+
+
+def interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """Return mean, low and high end of Student's 95 % interval; what cannot be said is None.
+
+    Examples
+    --------
+    >>> interval([1.0]), interval([])
+    ((1.0, None, None), (None, None, None))
+    """
+    number = len(values)
+    if number == 0:
+        return None, None, None
+    mean = math.fsum(values) / number
+    if number == 1:
+        return mean, None, None
+    variance = math.fsum((value - mean) ** 2 for value in values) / (number - 1)
+    half = t_quantile(number - 1) * math.sqrt(variance / number)
+    return mean, mean - half, mean + half
+
+
+def _summary(policy: str, order: str, own: Runs, baseline: Runs) -> PolicySummary:
+    rows = [row for runs in own.values() for row in runs.values()]
+    feasible = [row for row in rows if row.status == OK]
+    return PolicySummary(
+        policy=policy,
+        order=order,
+        num_runs=len(rows),
+        num_infeasible=len(rows) - len(feasible),
+        means={name: _mean(getattr(row, name) for row in feasible) for name in METRICS} if feasible else {},
+        pairs={} if own is baseline else {name: paired(name, own, baseline) for name in PAIRED},
+    )
+
+
+def _pairs(
+    own: Mapping[int | None, ComparisonRow], baseline: Mapping[int | None, ComparisonRow]
+) -> list[Pair]:
+    """Pair rows by seed; a policy without seeds stands against every seed of the other."""
+    drawn = sorted({seed for seed in (*own, *baseline) if seed is not None})
+    seeds: list[int | None] = [*drawn] or [None]
+    found = [(own.get(seed, own.get(None)), baseline.get(seed, baseline.get(None))) for seed in seeds]
+    return [(mine, theirs) for mine, theirs in found if mine is not None and theirs is not None]
+
+
+def _both_feasible(pair: Pair) -> bool:
+    return all(row.status == OK for row in pair)
+
+
+def _difference(own: float, baseline: float) -> float:
+    return own - baseline
+
+
+def _same(value: float) -> float:
+    return value
+
+
+def _log_ratio(own: float, baseline: float) -> float:
+    # Without jobs every time is 0, and all policies are equal.
+    return math.log(own / baseline) if own and baseline else 0.0
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return math.fsum(listed) / len(listed)

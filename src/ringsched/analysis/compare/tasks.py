@@ -1,0 +1,220 @@
+"""Which runs a comparison is made of: its scenarios, its policies under every order; all checked here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ringsched.analysis.compare.runs import ComparisonRow, Task
+from ringsched.analysis.compare.settings import Setting
+from ringsched.engine.problem import problem_of
+from ringsched.errors import InputError
+from ringsched.formats.scenario import load_scenario, locate
+from ringsched.model import OBJECTIVES, Scenario
+from ringsched.model.checks import choice, instance, integer
+from ringsched.policies.custom import CustomPolicy, policy_of
+from ringsched.policies.policy import Limits, Policy, order_named
+from ringsched.policies.table import policy_named
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A scenario, what to call it, and the file it came from."""
+
+    label: str
+    path: Path | None
+    scenario: Scenario
+
+    def located(self, error: InputError) -> InputError:
+        """Return the error with the file it is about."""
+        return error if self.path is None else locate(error, self.path)
+
+
+def scenarios_of(scenarios: Sequence[Scenario | str | os.PathLike[str]]) -> list[Given]:
+    """Return the scenarios under labels of their own."""
+    if not scenarios:
+        raise InputError("must name at least one", field="scenarios")
+    found: dict[str, Given] = {}
+    for at, each in enumerate(scenarios):
+        given = _read(at, each)
+        label = f"{given.label}-{at}" if given.label in found else given.label
+        found[label] = replace(given, label=label)
+    return list(found.values())
+
+
+def _read(at: int, given: Scenario | str | os.PathLike[str]) -> Given:
+    if isinstance(given, str | os.PathLike):
+        path = Path(given)
+        return Given(_printable(str(path)), path, load_scenario(path))
+    scenario = instance(given, f"scenarios[{at}]", Scenario)
+    return Given(scenario.name or f"scenario-{at}", None, scenario)
+
+
+def changed_by(
+    given: Sequence[Given], contenders: Sequence[Contender], setting: Setting
+) -> dict[str, tuple[str, Scenario]]:
+    """Return label and scenario by digest, all of which can be planned in this setting.
+
+    The same one twice would count twice in every interval.
+    """
+    ready: dict[str, tuple[str, Scenario]] = {}
+    for each in given:
+        scenario = _ready(each, setting)
+        _check_models(contenders, each, scenario, setting)
+        digest = scenario.sha256()
+        if digest in ready:
+            where = f" {setting.words}" if setting.words else ""
+            place = each.label if each.path is None else _printable(str(each.path))
+            raise InputError(f"is the same scenario as {ready[digest][0]}{where}", file=place)
+        ready[digest] = (each.label, scenario)
+    return ready
+
+
+def _ready(given: Given, setting: Setting) -> Scenario:
+    try:
+        scenario = setting.apply(given.scenario)
+        problem_of(scenario)
+    except InputError as error:
+        problem = f"{error.problem} ({setting.words})" if setting.words else error.problem
+        raise given.located(InputError(problem, field=error.field, place=error.place)) from None
+    return scenario
+
+
+def _check_models(
+    contenders: Sequence[Contender], given: Given, scenario: Scenario, setting: Setting
+) -> None:
+    """Raise if a policy cannot plan under the model of contention, before anything runs."""
+    for contender in contenders:
+        try:
+            contender.entry.check_model(scenario.contention)
+        except InputError as error:
+            if setting.model is None:
+                raise given.located(error) from None
+            problem = f"names {setting.model!r}, under which policy {contender.name!r} cannot plan"
+            raise InputError(f"{problem}; leave out one of them", field="contention-models") from None
+
+
+def _printable(name: str) -> str:
+    # A file's name may hold what no table can.
+    return name if name.isprintable() else ascii(name)[1:-1]
+
+
+OWN = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One policy under one order; of one that searches, its limits, and what a row says of them."""
+
+    policy: str | CustomPolicy
+    entry: Policy
+    order: str | None
+    order_name: str
+    limits: dict[str, Any]
+    limit: str
+
+    @property
+    def name(self) -> str:
+        """The policy's."""
+        return self.entry.name
+
+    @property
+    def seeded(self) -> bool:
+        """Whether it draws random numbers."""
+        return "seed" in self.entry.options
+
+
+def contenders_of(
+    policies: Sequence[str | CustomPolicy], orders: Sequence[str], limits: Limits
+) -> list[Contender]:
+    """Return every policy under every order, each once."""
+    if not policies or not orders:
+        raise InputError("must name at least one", field="orders" if policies else "policies")
+    contenders: dict[tuple[str, str], Contender] = {}
+    for policy in policies:
+        for order in orders:
+            contender = _contender(policy, order, limits)
+            known = contenders.setdefault((contender.name, contender.order_name), contender)
+            if known.policy is not policy and known.policy != policy:
+                raise InputError(f"has two policies named {contender.name!r}", field="policies")
+    return list(contenders.values())
+
+
+def _contender(policy: str | CustomPolicy, order: str, limits: Limits) -> Contender:
+    entry = policy_named(policy) if isinstance(policy, str) else policy_of(policy)
+    chosen = None if order == OWN else order_named(order)
+    given, limit = _limits(entry, limits)
+    return Contender(policy, entry, chosen, chosen or entry.order, given, limit)
+
+
+def _limits(policy: Policy, limits: Limits) -> tuple[dict[str, Any], str]:
+    """Return what a policy that searches is given, and how a row says it."""
+    given: dict[str, Any] = {}
+    if limits.iterations is not None and "iterations" in policy.options:
+        given["iterations"] = limits.iterations
+    elif limits.time_limit_s is not None and "time-limit" in policy.options:
+        given["time_limit_s"] = limits.time_limit_s
+    limit = ", ".join(f"{name} {value:g}" for name, value in given.items())
+    if "threads" in policy.options:  # one core a run: the others have runs of their own
+        given["threads"] = 1
+    return given, limit
+
+
+def tasks_of(
+    scenarios: Sequence[Scenario | str | os.PathLike[str]],
+    policies: Sequence[str | CustomPolicy],
+    orders: Sequence[str],
+    *,
+    seeds: int,
+    first_seed: int,
+    objective: str,
+    limits: Limits,
+    settings: Sequence[Setting] = (Setting(),),
+) -> list[list[Task]]:
+    """Return the runs of every setting by policy, scenario and seed, or say what is wrong in the question."""
+    seed_range = range(first_seed, first_seed + integer(seeds, "seeds", minimum=1))
+    choice(objective, "objective", OBJECTIVES)
+    contenders = contenders_of(policies, orders, limits)
+    given = scenarios_of(scenarios)
+    changed = [changed_by(given, contenders, setting) for setting in settings]
+    return [
+        [
+            _task(contender, label, scenario, digest, setting, seed, objective)
+            for contender in contenders
+            for digest, (label, scenario) in ready.items()
+            for seed in (seed_range if contender.seeded else [None])
+        ]
+        for setting, ready in zip(settings, changed, strict=True)
+    ]
+
+
+def _task(
+    contender: Contender,
+    label: str,
+    scenario: Scenario,
+    digest: str,
+    setting: Setting,
+    seed: int | None,
+    objective: str,
+) -> Task:
+    row = ComparisonRow(
+        scenario=label,
+        scenario_sha256=digest,
+        policy=contender.name,
+        order=contender.order_name,
+        objective=objective,
+        limit=contender.limit,
+        contention=scenario.contention.model_name,
+        draw=setting.draw,
+        seed=seed,
+    )
+    return Task(
+        row=row,
+        scenario=scenario,
+        policy=contender.policy,
+        order=contender.order,
+        limits=contender.limits,
+    )

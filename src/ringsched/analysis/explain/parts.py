@@ -1,0 +1,190 @@
+"""The four parts of a job's duration, and to whom its contention goes (docs/concepts/blame.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringsched.contention.fabric import Extremes
+from ringsched.contention.network import Shape
+from ringsched.engine.problem import Problem
+from ringsched.engine.state import Run
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """The jobs on one uplink in the order of their starts, and how many there are from each instant on.
+
+    Instants are in the clock's units.
+    """
+
+    jobs: Integers
+    starts: Floats
+    finishes: Floats
+    instants: Floats  # at which a job comes or goes, ascending
+    num_jobs: Integers  # from each of them until the next; in the end none
+
+    def num_jobs_from(self, instants: Floats) -> Integers:
+        """Return how many jobs are on the link from each of `instants` on, none of them before the first."""
+        at: Integers = np.searchsorted(self.instants, instants, side="right") - 1
+        return self.num_jobs[at]
+
+    def changes_within(self, start: float, finish: float) -> Floats:
+        """Return the instants of change from `start` up to `finish`."""
+        first, last = np.searchsorted(self.instants, (start, finish))
+        return self.instants[first:last]
+
+    def present_within(self, start: float, finish: float) -> Integers:
+        """Return the positions of the jobs that are there at some time between `start` and `finish`."""
+        begun = int(np.searchsorted(self.starts, finish))
+        return np.flatnonzero(self.finishes[:begun] > start)
+
+
+def timelines_of(run: Run, shapes: Sequence[Shape], num_nodes: int) -> tuple[Timeline, ...]:
+    """Return the timeline of every node's uplink."""
+    on_link: list[list[int]] = [[] for _ in range(num_nodes)]
+    for job in sorted(range(len(shapes)), key=lambda job: (run.starts[job], job)):
+        for link in shapes[job].links:
+            on_link[link].append(job)
+    starts, finishes = np.array(run.starts, dtype=np.float64), np.array(run.finishes, dtype=np.float64)
+    return tuple(_timeline(np.array(jobs, dtype=np.int64), starts, finishes) for jobs in on_link)
+
+
+def _timeline(jobs: Integers, all_starts: Floats, all_finishes: Floats) -> Timeline:
+    starts, finishes = all_starts[jobs], all_finishes[jobs]
+    instants = np.unique(np.concatenate([starts, finishes]))
+    come = np.searchsorted(starts, instants, side="right")
+    gone = np.searchsorted(np.sort(finishes), instants, side="right")
+    return Timeline(jobs, starts, finishes, instants, come - gone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Where a duration goes, in seconds; `math.fsum` of the four is the duration, to the last bit."""
+
+    best_case_s: float
+    spreading_s: float
+    contention_s: float
+    rounding_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """A job's run, cut wherever the jobs on one of its links change; on fair links, those connected to it."""
+
+    instants: Floats  # the cuts, from its start to its finish: one more than intervals
+    bottleneck: Integers  # position among the job's links of the slowest one
+    num_jobs: Integers  # on that link, of those that slow others
+    lost_s: Floats  # to contention
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """One job's contention, cut up by link and culprit."""
+
+    links: Integers
+    culprits: Integers
+    seconds: Floats
+
+    @staticmethod
+    def none() -> Shares:
+        """Return the shares of a job that nobody slows."""
+        return Shares(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+
+
+class Split:
+    """Splits the durations of a run's jobs."""
+
+    def __init__(self, problem: Problem, run: Run) -> None:
+        self._problem = problem
+        self._run = run
+        self.shapes: tuple[Shape, ...] = tuple(problem.shape(gpus) for gpus in run.gpus)
+        self.timelines: tuple[Timeline, ...] = timelines_of(
+            run, self.shapes, len(problem.network.uplink_gbps)
+        )
+        fabric = problem.fabric
+        most_jobs = max((int(line.num_jobs.max(initial=0)) for line in self.timelines), default=0)
+        # By number of jobs; f at 0 has no meaning.
+        self.factors = np.array([1.0, *(fabric.model.factor(n) for n in range(1, most_jobs + 1))])
+        self._extremes = Extremes(fabric, sum(gpus >= 2 for gpus in problem.gpus))
+        rings = [fabric.ring(work, shape) for work, shape in zip(problem.works, self.shapes, strict=True)]
+        self._paces = fabric.paces(rings, run.starts, run.finishes)
+        self._slows = np.array(
+            [fabric.model.silent_jobs_contend or work.exchange_gbit > 0 for work in problem.works],
+            dtype=np.bool_,
+        )
+
+    def parts(self, job: int, lost_s: Floats) -> Parts:
+        """Return the parts of a job's duration, given what it loses in each interval."""
+        problem, clock = self._problem, self._problem.clock
+        iterations, alone_tau = problem.iterations[job], self._alone_tau(job)
+        best_tau = alone_tau  # of a job that runs already: it has no choice
+        if job not in problem.running:
+            best_tau = self._extremes.best_case_tau(problem.works[job], problem.gpus[job])
+        duration_s = clock.seconds(self._run.finishes[job] - self._run.starts[job])
+        # The best case may come out a rounding error above a placement that meets it.
+        spreading_s = max(0.0, iterations * (alone_tau - best_tau))
+        parts_s = (iterations * best_tau, spreading_s, math.fsum(lost_s.tolist()))
+        # In whole numbers of the duration's last bit, so that sums of floats are exact.
+        bit = math.ulp(max(duration_s, *parts_s))
+        best_case_s, spreading_s, contention_s = (round(part_s / bit) * bit for part_s in parts_s)
+        return Parts(
+            best_case_s=best_case_s,
+            spreading_s=spreading_s,
+            contention_s=contention_s,
+            rounding_s=math.fsum([duration_s, -best_case_s, -spreading_s, -contention_s]),
+        )
+
+    def intervals(self, job: int) -> Intervals:
+        """Return the intervals of a job that crosses links."""
+        paces = self._paces
+        own = slice(paces.first[job], paces.first[job + 1])
+        instants = np.append(paces.instant[own], float(self._run.finishes[job]))
+        links = np.array(self.shapes[job].links)
+        # With nothing lost it does not matter which link it is.
+        bottleneck = np.searchsorted(links, np.maximum(paces.link[own], links[0]))
+        lost_s = self._lost_s(job, paces.tau[own], np.diff(instants))
+        return Intervals(instants, bottleneck, paces.num_jobs[own], lost_s)
+
+    def shares(self, job: int, intervals: Intervals) -> Shares:
+        """Return who slows a job: in each interval the others on the bottleneck that can, in equal parts."""
+        each_s = intervals.lost_s / np.maximum(intervals.num_jobs - 1, 1)
+        start, finish = intervals.instants[0], intervals.instants[-1]
+        links, culprits, seconds = [], [], []
+        for at in np.unique(intervals.bottleneck[each_s > 0]).tolist():
+            link = self.shapes[job].links[at]
+            line = self.timelines[link]
+            # What a job that were there all the time would owe by the end of each interval.
+            owed = np.concatenate([[0.0], np.cumsum(np.where(intervals.bottleneck == at, each_s, 0.0))])
+            present = line.present_within(start, finish)
+            come = np.searchsorted(intervals.instants, np.clip(line.starts[present], start, finish))
+            gone = np.searchsorted(intervals.instants, np.clip(line.finishes[present], start, finish))
+            due = owed[gone] - owed[come]
+            due[(line.jobs[present] == job) | ~self._slows[line.jobs[present]]] = 0.0
+            guilty = np.flatnonzero(due)
+            links.append(np.full(len(guilty), link))
+            culprits.append(line.jobs[present[guilty]])
+            seconds.append(due[guilty])
+        if not links:
+            return Shares.none()
+        return Shares(np.concatenate(links), np.concatenate(culprits), np.concatenate(seconds))
+
+    def _lost_s(self, job: int, taus: Floats, lengths: Floats) -> Floats:
+        """Return by how much the iterations of each interval took longer than alone on the same GPUs."""
+        clock, iterations = self._problem.clock, self._problem.iterations[job]
+        different, which = np.unique(taus, return_inverse=True)
+        rates = np.array([clock.rate(tau) for tau in different.tolist()], dtype=np.float64)
+        done = np.cumsum(clock.done(lengths, rates[which]))
+        # In its last slot a job does only what is left.
+        in_each: Floats = np.diff(np.minimum(done, iterations), prepend=0.0)
+        return in_each * (taus - self._alone_tau(job))
+
+    def _alone_tau(self, job: int) -> float:
+        return self._problem.alone_tau(job, self.shapes[job])

@@ -1,0 +1,262 @@
+"""The controller: reads Slurm, plans, and releases what can start now, or only says what it would do."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from ringsched import api
+from ringsched.clusters.slurm.commands import Commands
+from ringsched.clusters.slurm.network import Network
+from ringsched.clusters.slurm.placements import servers_in_ring_order
+from ringsched.clusters.slurm.queue import OurJob
+from ringsched.clusters.slurm.release import leave_alone, release, take_back
+from ringsched.clusters.slurm.resubmission import superfluous
+from ringsched.clusters.slurm.running import known_by_end
+from ringsched.clusters.slurm.snapshot import Astray, Reading, Snapshot, read_slurm, snapshot_of
+from ringsched.errors import AdapterError, Infeasible, InputError
+from ringsched.model import Cluster, Plan, PlannedJob, Scenario, Server
+from ringsched.model.objective import MAKESPAN
+
+ROLLING = "rolling"
+TIME_LIMIT_S = 0.3
+_FALLBACK = "longest-first"  # it always comes to an end
+_SMALL = Cluster(servers=(Server(name="s", gpus=1),), inter_server_gbps=1, intra_server_gbps=1, reduce_gbps=1)
+_PLACE = re.compile(r"jobs\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planner:
+    """How the queue is planned.
+
+    Parameters
+    ----------
+    policy
+        `rolling`, a short search on the present queue; or any name out of `list_policies()`.
+    objective
+        What a search is to make small.
+    time_limit_s, iterations
+        When a search ends; with `iterations` alone it is reproducible.
+    """
+
+    policy: str = ROLLING
+    objective: str = MAKESPAN.name
+    time_limit_s: float | None = None
+    iterations: int | None = None
+    should_stop: Callable[[], bool] | None = None
+
+    def check(self) -> None:
+        """Raise if these cannot go together, before anything is done."""
+        empty = Scenario(cluster=_SMALL)
+        self._plan(empty)
+
+    def plan(self, snapshot: Snapshot) -> PlannedQueue:
+        """Plan the queue around what runs; a job that no plan can hold is left out with the reason.
+
+        One that runs all the same, since its owner released it, counts as if about to end.
+        """
+        scenario = snapshot.scenario
+        left: dict[str, InputError] = {}
+        while True:
+            try:
+                return PlannedQueue(scenario=scenario, plan=self._plan(scenario), left=left)
+            except InputError as error:
+                place = _PLACE.match(error.place or "")
+                if place is None:
+                    raise
+                jobs, at = list(scenario.jobs), int(place[1])
+                bad = jobs.pop(at)
+                if bad.running_on is None:
+                    left[bad.name] = InputError(error.problem, field=error.field)
+                else:
+                    jobs.insert(at, known_by_end(bad.name, bad.running_on, 1.0))
+                scenario = scenario.replace(jobs=tuple(jobs))
+
+    def _plan(self, scenario: Scenario) -> Plan:
+        try:
+            if self.policy not in (ROLLING, "search"):
+                return api.plan(scenario, self.policy, objective=self.objective)
+            unlimited = self.time_limit_s is None and self.iterations is None
+            return api.plan(
+                scenario,
+                "search",
+                objective=self.objective,
+                time_limit_s=TIME_LIMIT_S if unlimited else self.time_limit_s,
+                iterations=self.iterations,
+                should_stop=self.should_stop,
+            )
+        except Infeasible:  # of a horizon, or a queue too large for a proof: something must run all the same
+            return api.plan(scenario, _FALLBACK, objective=self.objective)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedQueue:
+    """A plan, the scenario it is of, and the jobs that are not in it, by name, each with the reason."""
+
+    scenario: Scenario
+    plan: Plan
+    left: dict[str, InputError]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cycle:
+    """What one cycle found and did."""
+
+    snapshot: Snapshot | None
+    planned: PlannedQueue | None  # None if nothing had changed
+    released: Mapping[str, str]  # names of jobs and the ids they run under
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing of ours waits or runs."""
+        snapshot = self.snapshot
+        if snapshot is None or self.released or snapshot.astray:
+            return False
+        ours = snapshot.sorted
+        return not (snapshot.queued or ours.released or ours.running)
+
+
+@dataclass(kw_only=True)
+class Controller:
+    """Plans and releases, one `cycle` after another.
+
+    Parameters
+    ----------
+    commands, clock
+        All it has of the world: how Slurm is asked and told, and the time in seconds of Unix.
+    say
+        Told what happened, a line each.
+    """
+
+    commands: Commands
+    clock: Callable[[], float]
+    network: Network
+    partition: str
+    planner: Planner = field(default_factory=Planner)
+    start_timeout_s: float = 60.0
+    say: Callable[[str], None] = lambda _line: None
+    # Only to save work: without it, the next cycle would plan anew.
+    _situation: Situation | None = field(default=None, init=False)
+    _late_s: float = field(default=math.inf, init=False)
+
+    def cycle(self) -> Cycle:
+        """Look once, and do what is to be done now."""
+        reading = read_slurm(self.commands, self.partition, self.clock())
+        if self._reconciled(reading):
+            return Cycle(snapshot=None, planned=None, released={})
+        snapshot = snapshot_of(reading, self.network, self.start_timeout_s)
+        for astray in snapshot.astray:
+            self._take_back(astray, reading.now_s)
+        situation = situation_of(snapshot)
+        if situation == self._situation and reading.now_s < self._late_s:
+            return Cycle(snapshot=snapshot, planned=None, released={})
+        self._situation = None
+        if not snapshot.queued:
+            self._situation, self._late_s = situation, math.inf
+            return Cycle(snapshot=snapshot, planned=None, released={})
+        planned = self.planner.plan(snapshot)
+        for name, error in planned.left.items():
+            self._leave_alone(snapshot.queued[name], str(error), reading.now_s)
+        released = self._release(snapshot, planned)
+        if len(released) == len(due(planned, snapshot)) and not planned.left:
+            queued, occupied, servers = situation
+            ids = {f"job-{job_id}" for job_id in released.values()}
+            self._situation = (queued - set(released), occupied | ids, servers)
+        self._late_s = overdue_s(planned, reading.now_s)
+        return Cycle(snapshot=snapshot, planned=planned, released=released)
+
+    def _reconciled(self, reading: Reading) -> bool:
+        """Cancel what a crash left over; whether there was any."""
+        left_over = superfluous(reading.jobs, reading.partition)
+        for job, reason in left_over:
+            self.say(f"cancel {job.id}: {reason}")
+            self._try(partial(self.commands.tell, "scancel", "--verbose", str(job.id)))
+        return bool(left_over)
+
+    def _take_back(self, astray: Astray, now_s: float) -> None:
+        self.say(f"take back {astray.job.slurm.id}: {astray.reason}")
+        self._try(lambda: take_back(self.commands, astray, now_s=now_s))
+
+    def _leave_alone(self, job: OurJob, reason: str, now_s: float) -> None:
+        self.say(f"leave {job.slurm.id} held: {reason}")
+        self._try(lambda: leave_alone(self.commands, job, reason, now_s=now_s))
+
+    def _release(self, snapshot: Snapshot, planned: PlannedQueue) -> dict[str, str]:
+        """Release the jobs that start now.
+
+        Their GPUs are free and apart, so that no order is better by the plan. Slurm starts equal splits at
+        once, but not past a heterogeneous job that waits for its next backfill pass: hence these last.
+        """
+        order = [node.name for node in snapshot.reading.nodes]
+        now_s = snapshot.reading.now_s
+        released = {}
+        starting = [(entry, servers_in_ring_order(entry)) for entry in due(planned, snapshot)]
+        for entry, servers in sorted(starting, key=lambda pair: len(set(pair[1].values())) > 1):
+            job = snapshot.queued[entry.name]
+            try:
+                job_id = release(
+                    self.commands,
+                    job,
+                    servers,
+                    order=order,
+                    now_s=self.clock(),
+                    finish_s=now_s + entry.finish_s,
+                )
+            except AdapterError as error:
+                if not error.refused:
+                    raise  # nobody knows what was done: look again before anything else
+                self._leave_alone(job, str(error), now_s)
+                continue
+            released[entry.name] = job_id
+            where = " ".join(f"{name}:{count}" for name, count in servers.items())
+            anew = "" if job_id == str(job.slurm.id) else f" as {job_id}"
+            self.say(f"release {job.slurm.id}{anew}: {where}")
+        return released
+
+    def _try(self, action: Callable[[], object]) -> None:
+        """Do what may come too late: a job that is gone needs nothing any more."""
+        try:
+            action()
+        except AdapterError as error:
+            if not error.refused:
+                raise
+
+
+_NOW_S = 1e-6  # what starts so soon starts now
+
+
+# A job may be so late, or by such a share of what it was to take, before the queue is planned anew.
+_LATE_S = 2.0
+
+
+_LATE_SHARE = 0.05
+
+
+Situation = tuple[frozenset[str], frozenset[str], tuple[object, ...]]
+
+
+def due(planned: PlannedQueue, snapshot: Snapshot) -> list[PlannedJob]:
+    """Return the queued jobs that start now."""
+    entries = [entry for entry in planned.plan.jobs if entry.name in snapshot.queued]
+    return [entry for entry in entries if entry.start_s <= _NOW_S]
+
+
+def situation_of(snapshot: Snapshot) -> Situation:
+    """Return all that a plan depends on, but for how far the running jobs are."""
+    jobs = snapshot.scenario.jobs
+    return (
+        frozenset(job.name for job in jobs if not job.is_running and job.submit_s == 0),
+        frozenset(job.name for job in jobs if job.is_running),
+        tuple((server.name, server.unavailable) for server in snapshot.scenario.cluster.servers),
+    )
+
+
+def overdue_s(planned: PlannedQueue, now_s: float) -> float:
+    """Return when the plan's next completion is overdue: then it is worth planning anew."""
+    finishes = [entry.finish_s for entry in planned.plan.jobs if entry.start_s <= _NOW_S]
+    if not finishes:
+        return math.inf
+    return now_s + min(finishes) + max(_LATE_S, _LATE_SHARE * min(finishes))

@@ -1,0 +1,329 @@
+"""A real Slurm of many nodes with fake GPUs on this machine, for trying out and for tests."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from ringsched.clusters.slurm.commands import SlurmCommands
+from ringsched.errors import AdapterError, InputError
+
+_STEP_S = 0.02
+_DAEMONS = ("munged", "slurmctld", "slurmd", "slurmscriptd", "slurmstepd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A process; `born`, when it was started by the kernel's count, names it for ever with its id."""
+
+    pid: int
+    born: str
+    program: str
+    arguments: tuple[str, ...]
+    in_job: bool
+
+    def end(self, number: signal.Signals) -> None:
+        """Send it a signal, if its id is still its own."""
+        if self.runs():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def runs(self) -> bool:
+        """Whether it is still there."""
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, os.WNOHANG)  # our own may have ended without anyone asking
+        return _born(self.pid) == self.born
+
+
+def start(arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
+    """Start a process in a session of its own."""
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    os.posix_spawn(arguments[0], list(arguments), environment, file_actions=actions, setsid=True)
+
+
+def of_cluster(config: Path) -> list[Process]:
+    """Return the daemons and the jobs' processes of the cluster with this slurm.conf."""
+    return [
+        process
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and (process := _process(entry, config)) is not None
+    ]
+
+
+def _process(entry: Path, config: Path) -> Process | None:
+    try:
+        environment = (entry / "environ").read_bytes().split(b"\0")
+        if f"SLURM_CONF={config}".encode() not in environment:
+            return None
+        program = (entry / "comm").read_text().strip()
+        arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:  # it has ended, or is someone else's
+        return None
+    # slurmstepd keeps a job's processes, and without slurmctld does not end by being asked.
+    in_job = program == "slurmstepd" or any(word.startswith(b"SLURM_JOB_ID=") for word in environment)
+    born = _born(int(entry.name))
+    # A shell that someone set up for this cluster has the configuration too, but is in no job.
+    if not born or not (in_job or program in _DAEMONS):
+        return None
+    return Process(pid=int(entry.name), born=born, program=program, arguments=tuple(arguments), in_job=in_job)
+
+
+def _born(pid: int) -> str:
+    """Return when a process was started; nothing if it has ended, also if nobody has asked how."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    fields = stat[stat.rindex(")") + 2 :].split()
+    return "" if fields[0] == "Z" else fields[19]
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float) -> bool:
+    """Wait for a condition; return whether it came true in time."""
+    end_s = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end_s:
+            return False
+        time.sleep(_STEP_S)
+    return True
+
+
+PARTITION = "gpu"
+
+_CONFIG = """\
+ClusterName=ringsched
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/munge.socket,cred_expire=5
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmctldPidFile={folder}/run/slurmctld.pid
+SlurmdPidFile={folder}/run/slurmd.%n.pid
+SlurmctldLogFile={folder}/log/slurmctld.log
+SlurmdLogFile={folder}/log/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+# Everything at once: this is for trying out, not for thousands of jobs.
+SchedulerParameters=sched_min_interval=0,batch_sched_delay=0,bf_interval=1,bf_hetjob_immediate
+PriorityType=priority/basic
+SlurmdParameters=config_overrides
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+GresTypes=gpu
+ReturnToService=2
+KillWait=2
+MinJobAge=300
+"""
+
+
+def write_config(folder: Path, gpus: Sequence[int], num_switches: int, ports: Sequence[int]) -> None:
+    """Write slurm.conf and what belongs to it; the first port is slurmctld's, the others are the nodes'."""
+    host = socket.gethostname().partition(".")[0]
+    lines = [_CONFIG.format(host=host, port=ports[0], user=getpass.getuser(), folder=folder)]
+    resources = ["AutoDetect=off\n"]
+    for at, (count, port) in enumerate(zip(gpus, ports[1:], strict=True), start=1):
+        cores = max(8, 2 * count)
+        lines.append(
+            f"NodeName=n{at} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cores} Sockets=1 "
+            f"CoresPerSocket={cores} ThreadsPerCore=1 RealMemory=4000 Gres=gpu:{count} State=UNKNOWN\n"
+        )
+        resources.append(f"NodeName=n{at} Name=gpu File={folder}/dev/gpu[0-{count - 1}]\n")
+    lines.append(f"PartitionName={PARTITION} Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n")
+    if num_switches:
+        lines.append("TopologyPlugin=topology/tree\n")
+        (folder / "etc" / "topology.conf").write_text(_switches(len(gpus), num_switches))
+    (folder / "etc" / "slurm.conf").write_text("".join(lines))
+    (folder / "etc" / "gres.conf").write_text("".join(resources))
+    (folder / "etc" / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+    for index in range(max(gpus)):
+        (folder / "dev" / f"gpu{index}").symlink_to("/dev/null")
+
+
+def _switches(num_nodes: int, num_switches: int) -> str:
+    nodes_of: dict[int, list[str]] = {}
+    for at in range(num_nodes):
+        nodes_of.setdefault(at * num_switches // num_nodes, []).append(f"n{at + 1}")
+    leaves = [f"SwitchName=r{switch} Nodes={','.join(nodes)}\n" for switch, nodes in nodes_of.items()]
+    return "".join([*leaves, f"SwitchName=core Switches={','.join(f'r{switch}' for switch in nodes_of)}\n"])
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of this machine that nobody listens on."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue")
+_START_S = 30.0
+_SOCKET_S = 5.0
+_END_S = 10.0
+_LONGEST_SOCKET = 107  # characters of the path of a socket
+
+
+def missing_programs() -> list[str]:
+    """Return what of Slurm and munge is not installed here."""
+    return [program for program in PROGRAMS if _program(program) is None]
+
+
+def _program(name: str) -> str | None:
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+
+
+class LocalCluster:
+    """A cluster in a folder: `start` it, `stop` it, from any process.
+
+    Runs as whoever starts it, root or not; only root's can run jobs of several users.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+
+    @property
+    def config(self) -> Path:
+        """What SLURM_CONF must say for commands to find the cluster."""
+        return self.folder / "etc" / "slurm.conf"
+
+    def start(self, gpus: Sequence[int], num_switches: int = 0) -> None:
+        """Start a node for each number of GPUs, and wait until all of them are there."""
+        if missing := missing_programs():
+            names = ", ".join(missing)
+            raise AdapterError(f"not installed here: {names}; on Debian: apt-get install slurm-wlm munge")
+        if len(f"{self.folder}/munge/munge.socket") > _LONGEST_SOCKET:
+            raise InputError("is too long a path for sockets in it", file=str(self.folder))
+        try:
+            self.folder.mkdir(mode=0o755)
+        except FileExistsError:
+            problem = "exists already; stop the cluster there, or choose another folder"
+            raise InputError(problem, file=str(self.folder)) from None
+        except OSError as error:
+            raise InputError(f"cannot be made: {error.strerror}", file=str(self.folder)) from None
+        try:
+            self._start(gpus, num_switches)
+        except BaseException:
+            self._end()
+            raise
+
+    def _start(self, gpus: Sequence[int], num_switches: int) -> None:
+        for name in ("etc", "run", "state", "log", "spool", "munge", "dev"):
+            (self.folder / name).mkdir(mode=0o755)
+        write_config(self.folder, gpus, num_switches, free_ports(len(gpus) + 1))
+        key = os.open(self.folder / "munge" / "munge.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(key, "wb") as file:  # noqa: PTH123
+            file.write(os.urandom(1024))
+        self.start_daemon("munged")
+        if not wait_until((self.folder / "munge" / "munge.socket").exists, _SOCKET_S):
+            raise AdapterError(f"munged does not start: {self._last_words('munged')}")
+        self.start_daemon("slurmctld")
+        for at in range(len(gpus)):
+            self.start_daemon(f"n{at + 1}")
+        self.wait_for_nodes(len(gpus))
+
+    def start_daemon(self, name: str) -> None:
+        """Start `munged`, `slurmctld` or the slurmd of a node."""
+        munge = self.folder / "munge"
+        options = {
+            "munged": [
+                # By force: also in a folder that nobody else can look into, where only jobs of its owner run.
+                "munged", "--foreground", "--force", f"--socket={munge}/munge.socket",
+                f"--key-file={munge}/munge.key", f"--log-file={munge}/munged.log",
+                f"--pid-file={munge}/munged.pid", f"--seed-file={munge}/munged.seed",
+            ],
+            "slurmctld": ["slurmctld", "-D", "-f", str(self.config)],
+        }  # fmt: skip
+        program, *rest = options.get(name, ["slurmd", "-D", "-N", name, "-f", str(self.config)])
+        found = _program(program)
+        assert found is not None  # checked by start
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "SLURM_CONF": str(self.config)}
+        start([found, *rest], self._output_of(name), environment)
+
+    def stop_daemon(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
+        """End one of them, and wait until it has ended."""
+        found = [
+            process
+            for process in of_cluster(self.config)
+            if process.program == name or (process.program == "slurmd" and name in process.arguments)
+        ]
+        for each in (number, signal.SIGKILL):
+            for process in found:
+                process.end(each)
+            if wait_until(lambda: not any(process.runs() for process in found), _END_S):
+                return
+
+    def wait_for_nodes(self, count: int) -> None:
+        """Wait until so many nodes can run jobs."""
+        commands = SlurmCommands(timeout_s=5.0, config=self.config)
+
+        def are_up() -> bool:
+            try:
+                up = commands.ask("sinfo", "--noheader", "--Node", "--states=idle,mixed,alloc", "--format=%N")
+            except AdapterError:
+                return False
+            return len(set(up.split())) == count
+
+        if not wait_until(are_up, _START_S):
+            raise AdapterError(f"the nodes do not come up: {self._last_words('slurmctld')}")
+
+    def stop(self) -> None:
+        """End the daemons and all jobs, and remove the folder; nothing is left of it."""
+        if not self.config.exists():
+            raise InputError("is not a cluster that was started here", file=str(self.folder))
+        self._end()
+
+    def _end(self) -> None:
+        def left(number: signal.Signals, *, jobs_only: bool = False) -> list[Process]:
+            found = [process for process in of_cluster(self.config) if process.in_job or not jobs_only]
+            for process in found:
+                process.end(number)
+            return [process for process in found if process.runs()]
+
+        self.stop_daemon("slurmctld")  # first who would start more
+        wait_until(lambda: not left(signal.SIGKILL, jobs_only=True), _END_S)
+        if not wait_until(lambda: not left(signal.SIGTERM), _END_S):
+            wait_until(lambda: not left(signal.SIGKILL), _END_S)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _output_of(self, name: str) -> Path:
+        return self.folder / "log" / f"{name}.out"
+
+    def _last_words(self, name: str) -> str:
+        try:
+            lines = self._output_of(name).read_text(errors="replace").splitlines()
+        except OSError:
+            lines = []
+        return lines[-1] if lines else "it does not say why"
+
+    def __enter__(self) -> LocalCluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()

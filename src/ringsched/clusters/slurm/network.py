@@ -1,0 +1,254 @@
+"""The nodes and switches as Slurm sees them, and what it does not know: how fast links are."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ringsched.clusters.slurm.commands import Commands
+from ringsched.clusters.slurm.values import expand, gpu_count, read_json, string, words
+from ringsched.errors import AdapterError, InputError
+from ringsched.formats.decode import build, check_keys, parse, table
+from ringsched.generate.cluster import (
+    CONTENTION,
+    INTER_SERVER_GBPS,
+    INTRA_SERVER_GBPS,
+    OVERSUBSCRIPTION,
+    REDUCE_GBPS,
+)
+from ringsched.model import Cluster, Contention, Server, Switch, Time
+from ringsched.model.checks import number
+from ringsched.model.cluster import RACKS, SWITCHES
+
+# A node in one of these is given no new job, whatever it still runs.
+_NOT_NOW = {
+    "DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILING", "FUTURE", "INVALID", "INVALID_REG",
+    "MAINT", "MAINTENANCE", "NOT_RESPONDING", "NO_RESPOND", "POWERING_DOWN", "REBOOT", "REBOOT_ISSUED",
+    "REBOOT_REQUESTED", "UNKNOWN",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node with GPUs."""
+
+    name: str
+    gpus: int
+    used: int  # GPUs that Slurm has given away
+    partitions: tuple[str, ...]
+    state: str  # such as IDLE or IDLE+DRAIN
+    usable: bool  # whether new jobs may start there
+    reason: str = ""  # of an operator, why not
+
+
+def read_nodes(commands: Commands, partition: str) -> tuple[Node, ...]:
+    """Return the nodes of a partition that have GPUs, in Slurm's order."""
+    entries = read_json(commands, "nodes", "sinfo", "--json")
+    nodes = (_node(entry) for entry in entries)
+    found = tuple(node for node in nodes if partition in node.partitions and node.gpus)
+    if not found:
+        raise AdapterError(f"partition {partition!r} has no nodes with GPUs", refused=True)
+    return found
+
+
+def default_partition(commands: Commands) -> str:
+    """Return the name of the cluster's default partition."""
+    for line in commands.ask("sinfo", "--noheader", "--format=%P").splitlines():
+        if line.strip().endswith("*"):
+            return line.strip().removesuffix("*")
+    raise AdapterError("the cluster has no default partition; name one by --partition", refused=True)
+
+
+def _node(entry: Mapping[str, Any]) -> Node:
+    states = [*words(entry, "state"), *words(entry, "state_flags")]
+    return Node(
+        name=string(entry, "name"),
+        gpus=gpu_count(string(entry, "gres")),
+        used=gpu_count(string(entry, "gres_used")),
+        partitions=tuple(entry.get("partitions") or ()),
+        state="+".join(states),
+        usable=bool(states) and not _NOT_NOW.intersection(states),
+        reason=string(entry, "reason"),
+    )
+
+
+_SWITCH = re.compile(
+    r"^SwitchName=(\S+) Level=(\d+) LinkSpeed=\d+ Nodes=(\S+)(?: Switches=(\S+))?", re.MULTILINE
+)
+
+
+class Topology(NamedTuple):
+    """Which switch each node hangs on, and which one each of these; what hangs on the core is left out."""
+
+    switch_of: Mapping[str, str]
+    parent_of: Mapping[str, str]
+
+
+def read_topology(commands: Commands, nodes: Sequence[str]) -> Topology:
+    """Return the switches above `nodes`; none if Slurm knows none, or all nodes hang on the same."""
+    try:
+        text = commands.ask("scontrol", "show", "topology")
+    except AdapterError as error:
+        if not error.refused:
+            raise
+        return Topology({}, {})  # no topology plugin
+    return topology_of(text, nodes)
+
+
+def topology_of(text: str, nodes: Sequence[str]) -> Topology:
+    """Return the same of what Slurm printed.
+
+    Switches above all of the nodes are left out, as no job of theirs crosses an uplink up there.
+
+    Examples
+    --------
+    >>> text = '''SwitchName=r1 Level=0 LinkSpeed=1 Nodes=n[1-2]
+    ... SwitchName=r2 Level=0 LinkSpeed=1 Nodes=n3
+    ... SwitchName=r3 Level=0 LinkSpeed=1 Nodes=n4
+    ... SwitchName=left Level=1 LinkSpeed=1 Nodes=n[1-3] Switches=r[1-2]
+    ... SwitchName=core Level=2 LinkSpeed=1 Nodes=n[1-4] Switches=left,r3
+    ... '''
+    >>> topology_of(text, ["n1", "n4"])
+    Topology(switch_of={'n1': 'r1', 'n4': 'r3'}, parent_of={'r1': 'left'})
+    >>> topology_of(text, ["n1", "n2"])
+    Topology(switch_of={}, parent_of={})
+    """
+    switch_of: dict[str, str] = {}
+    parent_of: dict[str, str] = {}
+    above_all: set[str] = set()
+    for name, level, listed, switches in _SWITCH.findall(text):
+        below = set(expand(listed))
+        if below.issuperset(nodes):
+            above_all.add(name)
+        if level == "0":
+            switch_of |= dict.fromkeys(below, name)
+        parent_of |= dict.fromkeys(expand(switches) if switches else (), name)
+    used = {node: switch_of[node] for node in nodes if switch_of.get(node, "") not in {"", *above_all}}
+    above: dict[str, str] = {}
+    for switch in used.values():
+        while (parent := parent_of.get(switch)) is not None and parent not in above_all:
+            above[switch] = parent
+            switch = parent
+    return Topology(used, above)
+
+
+VARIABLE = "RINGSCHED_NETWORK"
+USUAL_FILE = Path("/etc/ringsched/network.toml")
+_SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps")
+_SWITCH_UPLINK = tuple(f"{words.one}_uplink_gbps" for words in (SWITCHES, RACKS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """Speeds, contention and time of a cluster whose servers Slurm knows.
+
+    `switch_uplink_gbps` is that of every switch without one of its own in `switches`; without it a quarter of
+    what the nodes right below can send. `servers` holds uplinks that differ from `inter_server_gbps`.
+    """
+
+    inter_server_gbps: float = INTER_SERVER_GBPS
+    intra_server_gbps: float = INTRA_SERVER_GBPS
+    reduce_gbps: float = REDUCE_GBPS
+    switch_uplink_gbps: float | None = None
+    switches: Mapping[str, float] = field(default_factory=dict)
+    servers: Mapping[str, float] = field(default_factory=dict)
+    contention: Contention = CONTENTION
+    time: Time = field(default_factory=lambda: Time(model="continuous"))
+
+    def cluster(self, servers: Sequence[Server], parent_of: Mapping[str, str]) -> Cluster:
+        """Return the cluster of these servers; `parent_of` holds the switch above each switch, if any."""
+        return Cluster(
+            servers=tuple(
+                server.replace(uplink_gbps=self.servers[server.name])
+                if server.name in self.servers
+                else server
+                for server in servers
+            ),
+            switches=self._switches(servers, parent_of),
+            inter_server_gbps=self.inter_server_gbps,
+            intra_server_gbps=self.intra_server_gbps,
+            reduce_gbps=self.reduce_gbps,
+        )
+
+    def _switches(self, servers: Sequence[Server], parent_of: Mapping[str, str]) -> tuple[Switch, ...]:
+        """Return the switches above the servers."""
+        below: dict[str, list[str]] = {}  # the switches right below each switch
+        sent_gbps: dict[str, list[float]] = {}  # the uplinks of the servers right below it
+        for server in servers:
+            switch = server.switch
+            if switch is not None:
+                uplink_gbps = self.servers.get(server.name, self.inter_server_gbps)
+                sent_gbps.setdefault(switch, []).append(uplink_gbps)
+            while switch is not None and switch not in below:
+                below[switch] = []
+                switch = parent_of.get(switch)
+        for switch in below:
+            if switch in parent_of:
+                below[parent_of[switch]].append(switch)
+
+        def uplink_of(switch: str) -> float:
+            if switch in self.switches:
+                return self.switches[switch]
+            if self.switch_uplink_gbps is not None:
+                return self.switch_uplink_gbps
+            uplinks = sent_gbps.get(switch, []) + [uplink_of(lower) for lower in below[switch]]
+            return max([*uplinks, sum(uplinks) / OVERSUBSCRIPTION])
+
+        return tuple(
+            Switch(name=switch, uplink_gbps=uplink_of(switch), parent=parent_of.get(switch))
+            for switch in below
+        )
+
+
+def usual_network() -> Network:
+    """Return the network that RINGSCHED_NETWORK or /etc/ringsched/network.toml describes, or the defaults."""
+    if path := os.environ.get(VARIABLE):
+        return load_network(Path(path))
+    return load_network(USUAL_FILE) if USUAL_FILE.exists() else Network()
+
+
+def load_network(path: Path) -> Network:
+    """Read a network file; what it does not say has the documented defaults."""
+    try:
+        content = parse(path)
+        check_keys(content, ("cluster", "contention", "time"), (), None)
+        cluster = table(content.get("cluster", {}), "cluster")
+        tables = (SWITCHES.table, RACKS.table)
+        check_keys(cluster, (*_SPEEDS, *_SWITCH_UPLINK, *tables, "servers"), (), "cluster")
+        given = {key: number(cluster[key], key, above=0) for key in _SPEEDS if key in cluster}
+        contention, time = (table(content.get(name, {}), name) for name in ("contention", "time"))
+        check_keys(contention, [entry.name for entry in fields(Contention)], (), "contention")
+        check_keys(time, [entry.name for entry in fields(Time)], (), "time")
+        return Network(
+            **given,
+            switch_uplink_gbps=_switch_uplink_gbps(cluster),
+            switches=_uplinks(cluster, *tables),
+            servers=_uplinks(cluster, "servers"),
+            contention=build(Contention, contention, "contention") if contention else CONTENTION,
+            time=build(Time, {"model": "continuous"} | time, "time"),
+        )
+    except InputError as error:
+        raise error.located(file=str(path)) from None
+
+
+def _switch_uplink_gbps(cluster: Mapping[str, object]) -> float | None:
+    given = [key for key in _SWITCH_UPLINK if key in cluster]
+    if len(given) > 1:
+        raise InputError(f"is another name of {given[0]}; keep one of them", field=given[1], place="cluster")
+    return number(cluster[given[0]], given[0], above=0) if given else None
+
+
+def _uplinks(cluster: Mapping[str, object], *tables: str) -> dict[str, float]:
+    uplinks: dict[str, float] = {}
+    for key in tables:
+        for name, value in table(cluster.get(key, {}), f"cluster.{key}").items():
+            place = f"cluster.{key}.{name}"
+            check_keys(table(value, place), ("uplink_gbps",), ("uplink_gbps",), place)
+            if name in uplinks:
+                raise InputError(f"duplicates the switch name {name!r}", field="name", place=place)
+            uplinks[name] = number(table(value, place)["uplink_gbps"], "uplink_gbps", above=0)
+    return uplinks

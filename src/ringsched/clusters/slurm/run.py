@@ -1,0 +1,94 @@
+"""The controller in a loop, alone in its partition."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ringsched.clusters.slurm.commands import owner_of
+from ringsched.clusters.slurm.controller import Controller, Cycle
+from ringsched.errors import AdapterError, InputError, RingschedError
+
+_LONGEST_WAIT_S = 30.0
+_USUAL_CONFIG = "/etc/slurm/slurm.conf"
+
+
+def run(
+    controller: Controller,
+    *,
+    interval_s: float,
+    wait: Callable[[float], None],
+    once: bool = False,
+    until_idle: bool = False,
+    on_cycle: Callable[[Cycle], None] | None = None,
+) -> None:
+    """Run cycle after cycle; while Slurm does not answer, try again less and less often.
+
+    Parameters
+    ----------
+    once
+        Look once and end; then an error is raised, not waited out.
+    until_idle
+        End when no job of ours waits or runs any more; those left alone do not count.
+    """
+    wait_s = interval_s
+    while True:
+        try:
+            cycle = controller.cycle()
+        except RingschedError as error:
+            if once:
+                raise
+            who = "Slurm: " if isinstance(error, AdapterError) else ""
+            controller.say(f"{who}{error}; trying again in {wait_s:g} s")
+            wait(wait_s)
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            continue
+        wait_s = interval_s
+        if on_cycle is not None:
+            on_cycle(cycle)
+        if (once and cycle.snapshot is not None) or (until_idle and cycle.is_idle):
+            return
+        wait(interval_s)
+
+
+@contextlib.contextmanager
+def alone(partition: str) -> Iterator[None]:
+    """Refuse to be the second controller of a partition; the kernel frees the lock however we end."""
+    # However it is written: a second one would otherwise pass by another spelling.
+    cluster = Path(os.environ.get("SLURM_CONF") or _USUAL_CONFIG).resolve()
+    mark = hashlib.sha256(f"{cluster}\0{partition}".encode()).hexdigest()[:16]
+    path = owner_of(os.geteuid()).home / ".ringsched" / f"controller-{mark}.lock"
+    handle = _locked(path)
+    if handle is None:
+        said = f"another controller runs for partition {partition!r} ({path} is locked)"
+        raise AdapterError(said, refused=True)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _locked(path: Path) -> int | None:
+    """Return an open file with our lock on it; None if another process has one."""
+    while True:
+        try:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever had it may have removed the file meanwhile: then this lock locks nobody out.
+            if path.exists() and os.fstat(handle).st_ino == path.stat().st_ino:
+                return handle
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        except OSError:  # it vanished between two looks
+            pass
+        os.close(handle)

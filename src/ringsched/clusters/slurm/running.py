@@ -1,0 +1,144 @@
+"""Jobs that run: on which GPUs they stay, and how far they are as the model sees it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ringsched.clusters.slurm.comments import job_name
+from ringsched.clusters.slurm.jobs import SlurmJob
+from ringsched.clusters.slurm.placements import Gpus
+from ringsched.clusters.slurm.queue import OurJob
+from ringsched.contention.over_time import Stay, iterations_done
+from ringsched.model import Cluster, Contention, Job, Placement
+
+_OUTLIVED_SHARE = 20  # a job that outlives its prediction is given a twentieth more, again and again
+
+
+_MOMENT_S = 1e-3  # Slurm's clock has whole seconds: a start may seem to lie ahead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stint:
+    """A job on its GPUs since `start_s`; `end_s` is None while it runs."""
+
+    job: Job
+    start_s: float
+    end_s: float | None
+    gpus: Placement
+
+
+def done_iterations(
+    stints: Sequence[Stint], cluster: Cluster, contention: Contention, now_s: float
+) -> dict[str, float]:
+    """Return the iterations each job has behind it, by name, with all who shared links with it.
+
+    Examples
+    --------
+    >>> from ringsched.generate.cluster import CONTENTION, like_servers
+    >>> job = Job(
+    ...     name="a", gpus=1, iterations=99, gradient_mb=9, minibatch=1, forward_ms=0, backward_ms=200
+    ... )
+    >>> stint = Stint(job=job, start_s=0.0, end_s=None, gpus=Placement({"s0": [3]}))
+    >>> done_iterations([stint], like_servers(1, 8), CONTENTION.replace(server_latency_ms=0), 10.0)
+    {'a': 50.0}
+    """
+    earliest_s = min((stint.start_s for stint in stints if stint.end_s is None), default=math.inf)
+    seen = [stint for stint in stints if stint.end_s is None or stint.end_s > earliest_s]
+    stays = [
+        Stay(
+            stint.job,
+            stint.start_s,
+            max(now_s if stint.end_s is None else stint.end_s, stint.start_s + _MOMENT_S),
+            stint.gpus,
+        )
+        for stint in seen
+    ]
+    done = iterations_done(stays, cluster, contention)
+    return {stint.job.name: count for stint, count in zip(seen, done, strict=True)}
+
+
+def counted(job: Job, done: float) -> int:
+    """Return the whole iterations behind a job that still runs, whatever the prediction said.
+
+    Examples
+    --------
+    >>> job = Job(
+    ...     name="a", gpus=1, iterations=100, gradient_mb=9, minibatch=1, forward_ms=0, backward_ms=200
+    ... )
+    >>> counted(job, 50.7), counted(job, 130.0)
+    (50, 95)
+    """
+    if done < job.iterations:
+        return math.floor(done)
+    return job.iterations - max(1, job.iterations // _OUTLIVED_SHARE)
+
+
+def placed_somewhere(counts: Mapping[str, int]) -> Placement:
+    """Return a placement with these counts: which GPUs of a server does not matter for the pace."""
+    return Placement({server: range(count) for server, count in counts.items()})
+
+
+# The end of someone else's job that is farther away is none: those GPUs are not counted on.
+_NEVER_S = 30 * 86400
+
+
+def running_job(job: OurJob, held: Mapping[str, Sequence[int]], done: float) -> Job:
+    """Return a job of ours on its GPUs."""
+    placement = Placement(held)
+    if placement.num_gpus != job.wish.job.gpus:  # its owner let it run in another shape than it says
+        return job.wish.job.replace(gpus=placement.num_gpus, running_on=placement)
+    return job.wish.job.replace(running_on=placement, done_iterations=counted(job.wish.job, done))
+
+
+def others_job(job: SlurmJob, held: Mapping[str, Sequence[int]], now_s: float) -> Job:
+    """Return a job of which only its limit is known."""
+    return known_by_end(job_name(job.id), held, max(1.0, job.end_s - now_s))
+
+
+def known_by_end(name: str, held: Mapping[str, Sequence[int]], left_s: float) -> Job:
+    """Return a running job of one iteration, as long as it still takes."""
+    placement = Placement(held)
+    return Job(
+        name=name,
+        gpus=placement.num_gpus,
+        iterations=1,
+        gradient_mb=0.0,
+        minibatch=1,
+        forward_ms=0.0,
+        backward_ms=left_s * 1e3,
+        running_on=placement,
+    )
+
+
+def never_ends(job: SlurmJob, now_s: float) -> bool:
+    """Whether nobody knows when someone else's job ends."""
+    return not job.end_s or job.end_s - now_s > _NEVER_S
+
+
+def stints(jobs: Sequence[OurJob], gpus: Gpus) -> list[Stint]:
+    """Return since when and where jobs run."""
+    return [
+        Stint(
+            job=job.wish.job,
+            start_s=float(job.slurm.start_s),
+            end_s=None,
+            gpus=Placement(gpus.held_by(job.slurm.id)),
+        )
+        for job in jobs
+    ]
+
+
+def stints_over(jobs: Sequence[OurJob], gpus: Gpus) -> list[Stint]:
+    """Return where jobs were that are over; Slurm forgets their GPUs, the note has them."""
+    return [
+        Stint(
+            job=job.wish.job,
+            start_s=float(job.slurm.start_s),
+            end_s=float(job.slurm.end_s),
+            gpus=placed_somewhere(job.note.servers),
+        )
+        for job in jobs
+        if job.note.servers and gpus.know(job.note.servers) and job.slurm.end_s > job.slurm.start_s > 0
+    ]

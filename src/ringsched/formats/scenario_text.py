@@ -1,0 +1,163 @@
+"""Scenarios as text: JSON with everything in it, or TOML with the jobs in a CSV file beside it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from ringsched.errors import InputError
+from ringsched.formats.files import check_writable, write_lines
+from ringsched.model import Job, Placement, Scenario
+from ringsched.model.cluster import RACKS, SWITCHES
+
+
+def jobs_lines(jobs: Sequence[Job]) -> Iterator[str]:
+    """Yield the lines of a jobs_file; a column that would only hold defaults is left out.
+
+    Examples
+    --------
+    >>> from ringsched.formats.scenario import load_scenario
+    >>> "".join(jobs_lines(load_scenario("examples/first.toml").jobs)).splitlines()[0]
+    'name,gpus,iterations,gradient_mb,minibatch,forward_ms,backward_ms'
+    """
+    columns = [
+        field.name
+        for field in fields(Job)
+        if field.default is MISSING or any(getattr(job, field.name) != field.default for job in jobs)
+    ]
+    line = csv.writer(_Echo(), lineterminator="\n").writerow
+    yield line(columns)
+    for job in jobs:
+        yield line([_cell(getattr(job, column)) for column in columns])
+
+
+class _Echo:
+    """A file that hands back what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, Placement):
+        return json.dumps({server: list(held) for server, held in value.items()}, ensure_ascii=False)
+    return value  # numbers are written so that they are read back the same; None as an empty cell
+
+
+def scenario_to_json(scenario: Scenario) -> str:
+    """Return the expanded scenario as JSON that people can read.
+
+    Examples
+    --------
+    >>> from ringsched.formats.scenario import load_scenario
+    >>> scenario_to_json(load_scenario("examples/first.toml")).splitlines()[:2]
+    ['{', ' "name": "first",']
+    """
+    return "".join(scenario_lines(scenario))
+
+
+def check_can_be_saved(scenario: Scenario) -> None:
+    """Refuse a scenario that no file can hold."""
+    if not isinstance(scenario.contention.model, str):
+        name = scenario.contention.model_name
+        raise InputError(
+            f"= {name!r} is a custom model, which a scenario file cannot hold", field="contention.model"
+        )
+
+
+def scenario_lines(scenario: Scenario) -> Iterator[str]:
+    """Yield the same text piece by piece: a million jobs as nested dicts would not fit the memory."""
+    check_can_be_saved(scenario)
+    fields = scenario.replace(jobs=()).expanded()
+    written = {key: _dumps(value) for key, value in fields.items() if key != "jobs"}
+    written["cluster"] = _cluster(fields["cluster"])
+    yield "{\n" + "".join(f' "{key}": {value},\n' for key, value in written.items()) + ' "jobs": '
+    yield from _lines((job.expanded() for job in scenario.jobs), 1)
+    yield "\n}\n"
+
+
+def _cluster(fields: Mapping[str, Any]) -> str:
+    written = {key: _dumps(value) for key, value in fields.items()}
+    written["servers"] = "".join(_lines(fields["servers"], 2))
+    inner = ",\n".join(f'  "{key}": {value}' for key, value in written.items())
+    return f"{{\n{inner}\n }}"
+
+
+def _lines(entries: Iterable[object], depth: int) -> Iterator[str]:
+    before = "[\n"
+    for entry in entries:
+        yield f"{before}{' ' * (depth + 1)}{_dumps(entry)}"
+        before = ",\n"
+    yield "[]" if before == "[\n" else f"\n{' ' * depth}]"
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def save_scenario(scenario: Scenario, path: str | os.PathLike[str]) -> None:
+    """Write a scenario: as JSON, or where the name ends in .toml as TOML with a jobs_file beside it.
+
+    Each file is written atomically, the jobs first.
+
+    Examples
+    --------
+    >>> import ringsched, tempfile
+    >>> scenario = ringsched.load_scenario("examples/first.toml")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ringsched.save_scenario(scenario, f"{folder}/copy.toml")
+    ...     ringsched.load_scenario(f"{folder}/copy.toml").sha256() == scenario.sha256()
+    True
+    """
+    path = Path(path)
+    jobs_file = jobs_file_of(path)
+    if jobs_file is None:
+        write_lines(path, scenario_lines(scenario))
+        return
+    check_can_be_saved(scenario)
+    check_writable(path)
+    write_lines(jobs_file, jobs_lines(scenario.jobs))
+    write_lines(path, _toml(scenario.replace(jobs=()).expanded(), jobs_file.name))
+
+
+def jobs_file_of(path: Path) -> Path | None:
+    """Return where the jobs go that are not written into the scenario itself, if they are not."""
+    return path.with_suffix(".jobs.csv") if path.suffix.lower() == ".toml" else None
+
+
+def _toml(fields: Mapping[str, Any], jobs_file: str) -> Iterator[str]:
+    head = {key: fields[key] for key in ("name",) if key in fields} | {"jobs_file": jobs_file}
+    yield from _entries(head)
+    for section in ("time", "contention"):
+        yield f"\n[{section}]\n"
+        yield from _entries(fields[section])
+    cluster = dict(fields["cluster"])
+    servers = cluster.pop("servers")
+    switches = {words.table: cluster.pop(words.table, {}) for words in (SWITCHES, RACKS)}
+    yield "\n[cluster]\n"
+    yield from _entries(cluster)
+    yield "servers = [\n"
+    yield from (f"  {_inline(server)},\n" for server in servers)
+    yield "]\n"
+    for table, entries in switches.items():
+        for name, switch in entries.items():
+            yield f"\n[cluster.{table}.{_value(name)}]\n"
+            yield from _entries(switch)
+
+
+def _entries(fields: Mapping[str, Any]) -> Iterator[str]:
+    return (f"{key} = {_value(value)}\n" for key, value in fields.items())
+
+
+def _inline(fields: Mapping[str, Any]) -> str:
+    return "{ " + ", ".join(f"{key} = {_value(value)}" for key, value in fields.items()) + " }"
+
+
+def _value(value: object) -> str:
+    """Return a number, a list of them or a text, which TOML and JSON write alike."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,18 @@
+"""Microsoft's ITP, as published with ElasticFlow: `job_id,submission_time,duration,num_gpu`, in seconds."""
+
+from __future__ import annotations
+
+from ringsched.formats.traces.table import Cells, Table, TraceRow
+
+
+def _read(row: Cells) -> TraceRow:
+    return TraceRow(
+        line=row.line,
+        submit=row.seconds("submission_time"),
+        duration_s=row.duration_s("duration"),
+        gpus=row.gpus("num_gpu"),
+        name=row.name("job_id"),
+    )
+
+
+ITP = Table(("job_id", "submission_time", "duration", "num_gpu"), _read)

@@ -1,0 +1,185 @@
+"""The jobs that wait, by rank, and what is kept while jobs come and go."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringsched.contention.traffic import NUM_CONTENDED
+from ringsched.engine.state import NUM_IDLE, Arrays, Floats, Integers, State
+from ringsched.jit import kernel
+from ringsched.rules.shared import Scratch
+from ringsched.rules.trial import Queue
+
+NOBODY = -1
+_NONE = 2**31 - 1  # GPUs of a place where nobody waits
+
+
+class Waiting(NamedTuple):
+    """A binary tree over ranks; a node knows the least of all below it, the root is node 1."""
+
+    gpus: NDArray[np.int32]  # fewest GPUs
+    duration: Floats  # shortest best case
+    first_leaf: int
+
+
+def new_waiting(num_jobs: int) -> Waiting:
+    """Return a tree for so many ranks, in which nobody waits."""
+    first_leaf = 1 << max(0, num_jobs - 1).bit_length()
+    return Waiting(
+        gpus=np.full(2 * first_leaf, _NONE, dtype=np.int32),
+        duration=np.full(2 * first_leaf, np.inf),
+        first_leaf=first_leaf,
+    )
+
+
+@kernel
+def join(waiting: Waiting, rank: int, gpus: int, duration: float) -> None:
+    """Let a job wait."""
+    node = waiting.first_leaf + rank
+    waiting.gpus[node] = gpus
+    waiting.duration[node] = duration
+    node >>= 1
+    while node > 0 and (gpus < waiting.gpus[node] or duration < waiting.duration[node]):
+        waiting.gpus[node] = min(waiting.gpus[node], gpus)
+        waiting.duration[node] = min(waiting.duration[node], duration)
+        node >>= 1
+
+
+@kernel
+def leave(waiting: Waiting, rank: int) -> None:
+    """Let a job wait no longer."""
+    node = waiting.first_leaf + rank
+    waiting.gpus[node] = _NONE
+    waiting.duration[node] = np.inf
+    node >>= 1
+    while node > 0:
+        gpus = min(waiting.gpus[2 * node], waiting.gpus[2 * node + 1])
+        duration = min(waiting.duration[2 * node], waiting.duration[2 * node + 1])
+        if gpus == waiting.gpus[node] and duration == waiting.duration[node]:
+            break
+        waiting.gpus[node] = gpus
+        waiting.duration[node] = duration
+        node >>= 1
+
+
+@kernel
+def head(waiting: Waiting) -> int:
+    """Return the first rank at which somebody waits, or NOBODY."""
+    return next_candidate(waiting, 0, _NONE - 1, 0.0, _NONE - 1)
+
+
+@kernel
+def next_candidate(waiting: Waiting, rank: int, most_gpus: int, most_duration: float, extra: int) -> int:
+    """Return the first rank from `rank` on of a job that may step past the head, or NOBODY.
+
+    That is one of at most `most_gpus` GPUs that is short enough, or of at most `extra` GPUs. A node whose
+    least values do not pass has no such job below it; one whose values pass may have none either, as
+    they can be those of two jobs.
+    """
+    if rank >= waiting.first_leaf:
+        return NOBODY
+    node = waiting.first_leaf + rank
+    while True:
+        gpus = waiting.gpus[node]
+        if gpus <= most_gpus and (waiting.duration[node] <= most_duration or gpus <= extra):
+            if node >= waiting.first_leaf:
+                return node - waiting.first_leaf
+            node *= 2
+            continue
+        while node & 1:  # a right child: the subtree of its parent is done
+            node >>= 1
+        if node == 0:
+            return NOBODY
+        node += 1
+
+
+# Places in `counts`.
+NUM_ARRIVED = 0
+NUM_WAITING = 1
+PROMISED = 2  # the job at the head that the promise is for, or NOBODY if it has to be made anew
+LAST_PROMISED = 3  # the job that the last promise was for
+EXTRA = 4  # GPUs left over when it is kept
+NUM_RECORDS = 5
+NUM_AHEAD = 6  # forward simulations
+_NUM_COUNTS = 7
+
+
+class Course(NamedTuple):
+    """Beside the state of the engine."""
+
+    counts: Integers
+    duration: Floats  # of each job: its best case, as it is believed
+    done: Integers  # of each job: iterations before time 0
+    promise: Floats  # one number: when the head starts at the latest
+    promised: Floats  # of each job: the promise it was given when it came to the head; infinity if none
+    backfilled: NDArray[np.bool_]  # of each job: it stepped past the head
+    # The series: a record at every instant at which something happened.
+    time: Floats
+    queue: NDArray[np.int32]
+    busy: NDArray[np.int32]
+    contended: NDArray[np.int32]
+
+
+class Stage(NamedTuple):
+    """Everything that a simulation over time works on."""
+
+    arrays: Arrays
+    believed: Arrays  # the same with the estimates
+    state: State
+    ghost: State  # for looking ahead
+    scratch: Scratch
+    queue: Queue
+    waiting: Waiting
+    course: Course
+    num_gpus: int
+    rule: int
+    kappa: int
+
+
+def new_course(duration: Floats, done: Integers, num_records: int) -> Course:
+    """Return a course at its beginning; `duration` is the believed best case of each job."""
+    num_jobs = len(duration)
+    counts = np.zeros(_NUM_COUNTS, dtype=np.int64)
+    counts[PROMISED] = counts[LAST_PROMISED] = NOBODY
+    return Course(
+        counts=counts,
+        duration=duration,
+        done=done,
+        promise=np.zeros(1),
+        promised=np.full(num_jobs, np.inf),
+        backfilled=np.zeros(num_jobs, dtype=np.bool_),
+        time=np.zeros(num_records),
+        queue=np.zeros(num_records, dtype=np.int32),
+        busy=np.zeros(num_records, dtype=np.int32),
+        contended=np.zeros(num_records, dtype=np.int32),
+    )
+
+
+@kernel
+def outlive(stage: Stage, job: int) -> None:
+    """Believe that a job needs twice as many iterations in all, those before time 0 included."""
+    stage.believed.iterations[job] += stage.believed.iterations[job] + stage.course.done[job]
+
+
+@kernel
+def record(stage: Stage) -> None:
+    """Note how things are now, after all that happens at this instant, if anything is different."""
+    state, course = stage.state, stage.course
+    queue = course.counts[NUM_WAITING]
+    busy = stage.num_gpus - state.counts[NUM_IDLE]
+    contended = state.traffic.counts[NUM_CONTENDED]
+    at = course.counts[NUM_RECORDS]
+    last = max(at - 1, 0)
+    is_same = (
+        course.queue[last] == queue and course.busy[last] == busy and course.contended[last] == contended
+    )
+    if at > 0 and is_same:
+        return
+    course.time[at] = state.now[0]
+    course.queue[at] = queue
+    course.busy[at] = busy
+    course.contended[at] = contended
+    course.counts[NUM_RECORDS] = at + 1

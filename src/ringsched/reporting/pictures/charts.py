@@ -1,0 +1,160 @@
+"""Curves, links and blame on paper, and what all pictures share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ringsched.phrases import figure as figure_of
+from ringsched.reporting.links import level_at
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+WIDTH_IN = 7.2  # of a page
+TALLEST_IN = 9.0
+UNITS = {"days": 86400, "h": 3600, "min": 60}
+MOST_NAMES = 40
+
+
+def new_picture(height_in: float) -> tuple[Figure, Axes]:
+    """Return a figure as wide as a page with one panel."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH_IN, min(height_in, TALLEST_IN)), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def time_axis(panel: Axes, data: Mapping[str, Any]) -> float:
+    """Label the time axis in a unit that suits its length; return the unit in seconds."""
+    span = data["span"] or 1
+    name, unit = next(((name, unit) for name, unit in UNITS.items() if span >= 4 * unit), ("s", 1))
+    panel.set_xlim(0, span / unit)
+    panel.set_xlabel(f"time, {name}")
+    return unit
+
+
+def plain(name: str, most: int = 28) -> str:
+    r"""Return a name as matplotlib shows it letter by letter, cut if it is long.
+
+    Examples
+    --------
+    >>> plain("cost $5"), plain("_hidden")
+    ('cost \\$5', ' _hidden')
+    """
+    short = name if len(name) <= most else f"{name[: most - 1]}…"
+    escaped = short.replace("$", r"\$")  # else mathematics
+    return f" {escaped}" if escaped.startswith("_") else escaped  # else left out of legends
+
+
+def name_rows(panel: Axes, places: Sequence[float], names: Sequence[str]) -> None:
+    """Name rows at the left, some of them where there are too many."""
+    step = max(1, -(-len(names) // MOST_NAMES))
+    panel.set_yticks(places[::step], [plain(name, 18) for name in names[::step]], fontsize=7)
+    panel.tick_params(axis="y", length=0)
+    panel.grid(visible=False, axis="y")
+
+
+DASHES = ("-", "--", ":", "-.")
+
+
+def draw_curves(data: Mapping[str, Any]) -> Figure:
+    """Draw how many jobs are done over time, by every plan, and where no plan gets."""
+    figure, panel = new_picture(3.0)
+    unit = time_axis(panel, data)
+    most = max(1, data["numJobs"])
+    steps = range(data["numJobs"] + 1)
+    best = [0.0, *(end / unit for end in data["bound"]["ends"])]
+    last = (data["span"] or 1) / unit
+    panel.fill_between([*best, last], [*steps, data["numJobs"]], most * 1.05, step="post", color="#eef1f4")
+    panel.step(
+        [*best, last], [*steps, data["numJobs"]], where="post", color="#5a6572", linewidth=1, linestyle="--"
+    )
+    for at, plan in enumerate(data["plans"]):
+        ends = [end / unit for end in plan["ends"]]
+        panel.step(
+            [0.0, *ends, last],
+            [*range(len(ends) + 1), len(ends)],
+            where="post",
+            color=data["planColours"][at % len(data["planColours"])][0],
+            linestyle=DASHES[at % len(DASHES)],
+            linewidth=1.6,
+            label=plain(plan["label"]),
+        )
+    panel.fill_between(
+        [], [], color="#eef1f4", edgecolor="#5a6572", linestyle="--", label="no plan gets here"
+    )
+    panel.set_ylim(0, most * 1.05)
+    panel.set_ylabel("jobs done")
+    panel.locator_params(axis="y", integer=True)  # there is no half a job
+    panel.legend(loc="lower right", fontsize=8)
+    return figure
+
+
+def draw_links(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
+    """Draw links down, time across, and how many jobs are on each."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Patch, Rectangle
+
+    links = plan["links"]
+    figure, panel = new_picture(1.1 + max(len(links) * 0.02, min(len(links) * 0.14, 4.0)))
+    unit = time_axis(panel, data)
+    levels = data["levels"]["jobs"]
+    blocks: dict[str, list[Rectangle]] = {level["name"]: [] for level in levels}
+    for row, link in enumerate(links):
+        steps = link["steps"]
+        for since, until, jobs in zip(steps[::3], [*steps[3::3], data["span"]], steps[1::3], strict=True):
+            if jobs:
+                block = Rectangle((since / unit, row), (until - since) / unit, 0.92)
+                blocks[level_at(levels, jobs)["name"]].append(block)
+    for level in levels:
+        patches = blocks[level["name"]]
+        panel.add_collection(PatchCollection(patches, facecolor=level["light"], linewidth=0))
+    name_rows(panel, [row + 0.5 for row in range(len(links))], [link["name"] for link in links])
+    panel.set_ylim(len(links), 0)
+    panel.spines[:].set_visible(False)
+    figure.legend(
+        handles=[Patch(facecolor=level["light"], label=level["name"]) for level in levels],
+        title="jobs on the link",
+        alignment="left",
+        loc="outside upper left",
+        ncols=12,
+        fontsize=7,
+        title_fontsize=7,
+        handlelength=1.2,
+    )
+    return figure
+
+
+def draw_blame(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
+    """Draw what each of the worst culprits costs each of those who lose most."""
+    blame, names = plan["blame"], data["jobs"]["name"]
+    figure, panel = new_picture(1.6 + 0.26 * len(blame["victims"]))
+    cells = blame["seconds"]
+    most = max((cell for row in cells for cell in row), default=0.0) or 1.0
+    shown = [[cell or math.nan for cell in row] for row in cells]  # nothing where there is no blame
+    panel.imshow(shown, cmap="Oranges", vmin=0, vmax=most * 1.1, aspect="auto")
+    for row, line in enumerate(cells):
+        for column, seconds in enumerate(line):
+            if seconds:
+                ink = "white" if seconds > 0.7 * most else "black"
+                panel.text(column, row, figure_of(seconds), ha="center", va="center", fontsize=7, color=ink)
+    panel.set_xticks(
+        range(len(blame["culprits"])),
+        [plain(names[job], 16) for job in blame["culprits"]],
+        rotation=45,
+        ha="left",
+        fontsize=7,
+    )
+    panel.xaxis.tick_top()
+    panel.set_yticks(
+        range(len(blame["victims"])), [plain(names[job], 18) for job in blame["victims"]], fontsize=7
+    )
+    panel.grid(visible=False)
+    panel.spines[:].set_visible(False)
+    panel.tick_params(length=0)
+    panel.set_xlabel("seconds lost by the job at the left because of the job above", fontsize=8)
+    return figure

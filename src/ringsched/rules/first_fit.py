@@ -1,0 +1,22 @@
+"""First fit: the first eligible GPUs, from server to server."""
+
+from __future__ import annotations
+
+from ringsched.engine.state import IDLE, Arrays, State
+from ringsched.jit import kernel
+
+
+@kernel
+def first_fit(arrays: Arrays, state: State, job: int, limit: int) -> bool:
+    """Choose the first eligible GPUs by (server, GPU)."""
+    wanted, num_chosen = arrays.gpus[job], 0
+    for server in range(arrays.num_servers):
+        if state.num_idle[server] == 0:
+            continue
+        for gpu in range(arrays.first_gpu[server], arrays.first_gpu[server + 1]):
+            if state.holder[gpu] == IDLE and state.load[gpu] <= limit:
+                state.chosen[num_chosen] = gpu
+                num_chosen += 1
+                if num_chosen == wanted:
+                    return True
+    return False

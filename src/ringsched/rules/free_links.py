@@ -1,0 +1,42 @@
+"""Free links: a spread job starts only where its links have room, as in SRSF(n) of Wang et al. (2020)."""
+
+from __future__ import annotations
+
+from ringsched.contention.network import CORE
+from ringsched.engine.state import Arrays, State
+from ringsched.jit import kernel, part
+from ringsched.rules.best_fit import best_fit
+from ringsched.rules.shared import Scratch
+
+
+@kernel
+def free_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jobs: int) -> bool:
+    """Choose by best fit, but no uplink that the job would then share with `most_jobs` others.
+
+    The links it would cross are left in `scratch.links`. A job that waits does so behind one that runs
+    on a link, so none waits for ever.
+    """
+    if not best_fit(arrays, state, job, most_jobs):
+        return False
+    scratch.num_links[0] = _crossed(arrays, state, scratch, job)
+    num_full = 0  # of switches; best fit has looked at servers
+    for at in range(scratch.num_links[0]):
+        num_full += state.traffic.num_on_link[scratch.links[at]] >= most_jobs
+    return num_full == 0
+
+
+@part
+def _crossed(arrays: Arrays, state: State, scratch: Scratch, job: int) -> int:
+    """List the links the job would cross on the chosen GPUs: 0 < y(v) < G, eq. (6)."""
+    links, below, wanted, num_links = arrays.links, scratch.below, arrays.gpus[job], 0
+    below[:] = 0
+    for at in range(wanted):
+        node = arrays.server_of[state.chosen[at]]
+        while node != CORE:
+            below[node] += 1
+            node = links.parent_of[node]
+    for node in range(len(below)):
+        if 0 < below[node] < wanted:
+            scratch.links[num_links] = node
+            num_links += 1
+    return num_links

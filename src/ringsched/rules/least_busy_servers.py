@@ -1,0 +1,64 @@
+"""LBSGF, Algorithm 3: least busy server-GPU first."""
+
+from __future__ import annotations
+
+from ringsched.engine.heap import heapify, not_noted, sink
+from ringsched.engine.state import LOAD_VERSION, Arrays, Floats, Integers, State
+from ringsched.jit import kernel, part
+from ringsched.rules.shared import Scratch, least
+
+# Places in `selected`.
+_FIRST = 0
+_END = 1
+_JOB = 2
+_LOADS = 3
+
+
+@kernel
+def least_busy_servers(
+    arrays: Arrays, state: State, scratch: Scratch, job: int, limit: int, needed: float
+) -> bool:
+    """Choose the least loaded GPUs of the least busy servers that hold `needed` = λ_j G_j GPUs together."""
+    selected = scratch.selected
+    # The choice depends on loads only, so a job that waits need not choose again.
+    if selected[_JOB] != job or selected[_LOADS] != state.counts[LOAD_VERSION]:
+        selected[_FIRST], selected[_END] = _select(arrays, state, scratch.order, needed)
+        selected[_JOB] = job
+        selected[_LOADS] = state.counts[LOAD_VERSION]
+    servers = scratch.order[selected[_FIRST] : selected[_END]]
+    return least(arrays, state, arrays.gpus[job], limit, servers, scratch.no_tie)
+
+
+@part
+def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tuple[int, int]:
+    """Find the shortest large enough prefix of servers by load per GPU (line 2); all if none is.
+
+    A heap of all servers, popped from its top to its end, sorts only as many as are needed. Returns
+    where in `order` they begin and end.
+    """
+    end = 0
+    for server in range(arrays.num_servers):
+        if arrays.capacity[server] > 0:
+            order[end] = server
+            end += 1
+    heapify(order, end, is_less_busy, not_noted, (state.whole_load, state.rest_load))
+    first = end
+    total = 0
+    while first > 0:
+        first -= 1
+        order[0], order[first] = order[first], order[0]
+        if first > 0:
+            sink(order, first, 0, is_less_busy, not_noted, (state.whole_load, state.rest_load))
+        total += arrays.capacity[order[first]]
+        if total >= needed:
+            break
+    return first, end
+
+
+@part
+def is_less_busy(context: tuple[Integers, Floats], one: int, other: int) -> bool:
+    """Compare loads per GPU, whole parts and rests, then indices."""
+    whole, rest = context
+    if whole[one] != whole[other]:
+        return whole[one] < whole[other]
+    return rest[one] < rest[other] or (rest[one] == rest[other] and one < other)

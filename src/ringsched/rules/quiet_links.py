@@ -1,0 +1,102 @@
+"""Quiet links: one server if any holds the job, else few servers behind links that few jobs use."""
+
+from __future__ import annotations
+
+from ringsched.contention.network import CORE
+from ringsched.engine.state import Arrays, State
+from ringsched.jit import kernel, part
+from ringsched.rules.best_fit import take
+from ringsched.rules.shared import Scratch, sort
+
+
+@kernel
+def quiet_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int) -> bool:
+    """Choose GPUs behind links that are crossed by at most `most_on_link` jobs so far.
+
+    First of all the quietest links that suffice; on those one switch, if one suffices; there the fewest
+    servers, and the last of them as tight as possible. False if there are too few behind such links.
+    """
+    wanted = arrays.gpus[job]
+    level = 0
+    while level <= most_on_link:
+        switch = _tightest_switch(arrays, state, scratch, wanted, level)
+        total = 0
+        next_level = most_on_link + 1
+        for server in range(arrays.num_servers):
+            if state.num_idle[server] > 0:
+                on_link = _busiest_link(arrays, state, server)
+                if on_link <= level:
+                    total += state.num_idle[server]
+                else:
+                    next_level = min(next_level, on_link)
+        if switch != CORE or total >= wanted:
+            _choose(arrays, state, scratch, wanted, level, switch)
+            return True
+        level = next_level
+    return False
+
+
+@part
+def _busiest_link(arrays: Arrays, state: State, server: int) -> int:
+    """Return the most jobs that cross one of the uplinks from a server to the core."""
+    on_link = state.traffic.num_on_link[server]
+    node = arrays.links.parent_of[server]
+    while node != CORE:
+        on_link = max(on_link, state.traffic.num_on_link[node])
+        node = arrays.links.parent_of[node]
+    return on_link
+
+
+@part
+def _tightest_switch(arrays: Arrays, state: State, scratch: Scratch, wanted: int, level: int) -> int:
+    """Return the switch with the fewest idle GPUs that suffice, behind quiet links below it; else CORE.
+
+    Inside a switch its own uplink is not crossed.
+    """
+    idle, num_on_link = scratch.idle_below, state.traffic.num_on_link
+    for switch in range(arrays.num_servers, len(arrays.capacity)):
+        idle[switch] = 0
+    for server in range(arrays.num_servers):
+        node = server
+        while num_on_link[node] <= level:
+            node = arrays.links.parent_of[node]
+            if node == CORE:
+                break
+            idle[node] += state.num_idle[server]
+    tightest = CORE
+    for switch in range(arrays.num_servers, len(arrays.capacity)):
+        if idle[switch] >= wanted and (tightest == CORE or idle[switch] < idle[tightest]):
+            tightest = switch
+    return tightest
+
+
+@part
+def _choose(arrays: Arrays, state: State, scratch: Scratch, wanted: int, level: int, switch: int) -> None:
+    """Take the emptiest servers below a switch, and as the last one the fullest that holds the rest."""
+    for server in range(arrays.num_servers):
+        node = server
+        while node != switch and node != CORE and state.traffic.num_on_link[node] <= level:
+            node = arrays.links.parent_of[node]
+        scratch.taken[server] = node != switch  # not below it, or behind a busy link
+    num_chosen = 0
+    while num_chosen < wanted:
+        server = _next_server(state, scratch, wanted - num_chosen)
+        scratch.taken[server] = True
+        num_chosen = take(arrays, state, server, num_chosen, wanted)
+    sort(state.chosen, wanted)
+
+
+@part
+def _next_server(state: State, scratch: Scratch, rest: int) -> int:
+    """Return the fullest server that holds the rest, else the emptiest; ties go to the lower index."""
+    emptiest = -1
+    tightest = -1
+    for server in range(len(scratch.taken)):
+        idle = state.num_idle[server]
+        if scratch.taken[server] or idle == 0:
+            continue
+        if emptiest < 0 or idle > state.num_idle[emptiest]:
+            emptiest = server
+        if idle >= rest and (tightest < 0 or idle < state.num_idle[tightest]):
+            tightest = server
+    return emptiest if tightest < 0 else tightest

@@ -1,0 +1,201 @@
+"""The verifier's own copy of the objectives, of the core bounds, and of how fast a job can be at all."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+
+from ringsched.errors import InputError
+from ringsched.model import Job, Scenario
+from ringsched.verify.clock import Clock
+from ringsched.verify.iteration_time import Network
+
+Pool = list[tuple[float, int]]  # bandwidth and capacity of servers that a job may be spread over
+
+
+class Facts:
+    """What arguments for bounds are about: releases and shortest durations, as instants, and GPUs."""
+
+    def __init__(self, scenario: Scenario, network: Network, clock: Clock) -> None:
+        self.scenario, self.network, self.clock = scenario, network, clock
+        self.capacity = scenario.cluster.capacity
+        self._speeds: dict[int, list[tuple[float, int]]] = {}
+
+    @cached_property
+    def releases(self) -> list[float]:
+        """Return the first instant at which each job may run."""
+        return [self.clock.release(job.submit_s) for job in self.scenario.jobs]
+
+    @cached_property
+    def inside(self) -> list[float]:
+        """Return how long each job takes in one server; infinity if it cannot be in one."""
+        largest = max(server.capacity for server in self.network.servers)
+        return [
+            self._duration(job, [(self.network.intra_gbps, 1)] if job.gpus <= largest else [], 1)
+            for job in self.scenario.jobs
+        ]
+
+    @cached_property
+    def spread(self) -> list[float]:
+        """Return how long each job takes on several servers; infinity if it cannot be on several."""
+        return [self._duration(job, self._spread_speeds(job.gpus), 2) for job in self.scenario.jobs]
+
+    @cached_property
+    def best(self) -> list[float]:
+        """Return the shorter of the two."""
+        return [min(pair) for pair in zip(self.inside, self.spread, strict=True)]
+
+    def _duration(self, job: Job, speeds: list[tuple[float, int]], least_servers: int) -> float:
+        if job.running_on is not None:
+            # It stays where it is: on one server, or on several.
+            here = self.network.shape({server: len(gpus) for server, gpus in job.running_on.items()})
+            if min(here.num_servers, 2) != least_servers:
+                return math.inf
+            taus = [self.network.tau_s(job, here)]
+        else:
+            taus = [self.network.tau_at(job, *speed) for speed in speeds]
+        if not taus:
+            return math.inf
+        return self.clock.duration(job.remaining_iterations, self.clock.pace(min(taus)))
+
+    def _spread_speeds(self, gpus: int) -> list[tuple[float, int]]:
+        if gpus not in self._speeds:
+            self._speeds[gpus] = [] if gpus < 2 else [*self._ways_to_spread(gpus)]
+        return self._speeds[gpus]
+
+    def _ways_to_spread(self, gpus: int) -> Iterator[tuple[float, int]]:
+        """Yield bandwidth and number of servers of placements among which the fastest one is.
+
+        A ring that keeps a bandwidth uses only servers whose links have it, and best the largest of them.
+        If they are fewer than its GPUs, some server holds two and its inside counts; to avoid that, the job
+        needs as many servers as GPUs.
+        """
+        for thresholds, links in self._pools:
+            fewest = math.inf
+            for bandwidth, held in thresholds:
+                needed = max(2, bisect_left(held, gpus) + 1)
+                if needed <= len(held) and needed < fewest:
+                    fewest = needed
+                    inside = self.network.intra_gbps if needed < gpus else math.inf
+                    yield min(bandwidth, inside), needed
+            if gpus <= len(links):
+                yield links[gpus - 1], gpus
+
+    @cached_property
+    def _pools(self) -> list[tuple[list[tuple[float, list[int]]], list[float]]]:
+        """Return, for each pool, what its 1, 2, ... largest servers hold at each bandwidth, and its links."""
+        pools = []
+        for pool in self._servers_together():
+            thresholds = []
+            for bandwidth in sorted({link for link, _ in pool}, reverse=True):
+                sizes = sorted((capacity for link, capacity in pool if link >= bandwidth), reverse=True)
+                thresholds.append((bandwidth, list(accumulate(sizes))))
+            pools.append((thresholds, sorted((link for link, _ in pool), reverse=True)))
+        return pools
+
+    def _servers_together(self) -> Iterator[Pool]:
+        """Yield the servers below the core, and below each switch.
+
+        A ring whose servers have a switch in common, and no lower one, crosses every uplink on their ways up
+        to that switch, and none beyond it. So a server is as good as the slowest link on its way there.
+        """
+        pools: dict[int | None, Pool] = {None: []}
+        for at, server in enumerate(self.network.servers):
+            if not server.capacity:
+                continue
+            slowest = math.inf
+            for node in self.network.way_up(at):
+                slowest = min(slowest, self.network.uplinks_gbps[node])
+                pools.setdefault(self.network.parents[node], []).append((slowest, server.capacity))
+        yield from pools.values()
+
+
+def refuse_endless_jobs(scenario: Scenario, network: Network, clock: Clock) -> None:
+    """Raise if a job could, in its worst case, stand still or take longer than a float holds."""
+    for at, job in enumerate(scenario.jobs):
+        tau_s = network.worst_tau_s(job)
+        place = f"jobs[{at}] {job.name!r}"
+        if scenario.time.slotted and clock.pace(tau_s) < 1:
+            raise InputError(
+                f"takes {tau_s:g} s per iteration in its worst case, which does not fit into a slot of "
+                f'{scenario.time.slot_s:g} s; make slot_s longer or set time.model = "continuous"',
+                place=place,
+            )
+        if not scenario.time.slotted and not math.isfinite(job.iterations * tau_s):
+            raise InputError(
+                f"takes {tau_s:g} s per iteration in its worst case: {job.iterations} of them last for ever",
+                place=place,
+            )
+
+
+def core_bounds(scenario: Scenario, network: Network, clock: Clock) -> dict[str, float]:
+    """Return, by name, the instants before which no plan can have finished all jobs."""
+    capacity = scenario.cluster.capacity
+    bounds: dict[str, float] = {}
+    area: float = 0  # GPU-instants of the jobs released at or after r
+    in_turn: float = 0  # durations of those of them that need more than half the cluster, one after another
+    releases = [(_release(job, clock), at) for at, job in enumerate(scenario.jobs)]
+    for release, at in sorted(releases, reverse=True):
+        job = scenario.jobs[at]
+        best = best_case(job, network, clock)
+        area += job.gpus * best
+        in_turn += best if 2 * job.gpus > capacity else 0
+        ends = {"longest-job": release + best, "area": release + clock.spread(area, capacity)}
+        ends |= {"large-jobs": release + in_turn} if in_turn else {}
+        bounds |= {name: max(bounds.get(name, 0), end) for name, end in ends.items()}
+    return bounds
+
+
+def _release(job: Job, clock: Clock) -> float:
+    return 0 if job.running_on is not None else clock.release(job.submit_s)
+
+
+def best_case(job: Job, network: Network, clock: Clock) -> float:
+    """Return the best-case duration; of a running job what remains, at its own place."""
+    if job.running_on is None:
+        tau_s = network.best_tau_s(job)
+    else:
+        # As if nobody shared its links.
+        tau_s = network.tau_s(
+            job, network.shape({server: len(gpus) for server, gpus in job.running_on.items()})
+        )
+    return clock.duration(job.remaining_iterations, clock.pace(tau_s))
+
+
+# Where a plan states the value of an objective.
+FIELDS = {
+    "makespan": "makespan_s",
+    "mean-completion": "mean_completion_s",
+    "weighted-completion": "weighted_completion_s",
+}
+
+
+def is_makespan(objective: str) -> bool:
+    """Whether only the last finish counts."""
+    return objective == "makespan"
+
+
+def is_weighted(objective: str) -> bool:
+    """Whether jobs count by their weights."""
+    return objective == "weighted-completion"
+
+
+def objective_s(scenario: Scenario, finishes_s: Sequence[float], objective: str, origin_s: float) -> float:
+    """Return the value of an objective for finishes in the scenario's order, counted from the origin."""
+    if is_makespan(objective) or not finishes_s:
+        return max(finishes_s, default=0.0)
+    weights = weights_of(scenario, is_weighted(objective))
+    total = sum(
+        weight * (finish_s - (job.submit_s - origin_s))
+        for weight, finish_s, job in zip(weights, finishes_s, scenario.jobs, strict=True)
+    )
+    return total / sum(weights)
+
+
+def weights_of(scenario: Scenario, weighted: bool) -> list[float]:
+    """Return what each job counts, the heaviest 1."""
+    heaviest = max(job.weight for job in scenario.jobs)
+    return [job.weight / heaviest if weighted else 1.0 for job in scenario.jobs]

@@ -1,1 +1,0 @@
-"""Numbers, bounds and quality in words, the same for terminal and report."""

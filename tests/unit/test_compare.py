@@ -28,8 +28,7 @@ from ringsched import (
     compare,
     metrics_of,
 )
-from ringsched.analysis.compare.compare import rows as code_version_module
-from ringsched.analysis.compare.compare import runs, workers
+from ringsched.analysis.compare import runs, workers
 from ringsched.analysis.compare.rows import sole_writer
 from ringsched.analysis.compare.runs import code_version
 from ringsched.analysis.compare.summary import (
@@ -556,8 +555,8 @@ def test_rows_of_code_that_has_changed_are_computed_anew(
     compare(SMALL, ["first-fit"], output=output, workers=1)
     package = tmp_path / "package"
     shutil.copytree(Path(ringsched.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code_version_module, "PACKAGE", package)
-    monkeypatch.setattr(code_version_module, "LEFT_OUT", package / "cli")
+    monkeypatch.setattr(runs, "PACKAGE", package)
+    monkeypatch.setattr(runs, "LEFT_OUT", package / "cli")
     try:
         for name, num_runs in (("cli/main.py", 3), ("rules/first_fit.py", 6)):
             (package / name).write_text((package / name).read_text() + "# changed\n")

@@ -15,7 +15,7 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import Calibration, ComparisonRow, InputError, Paired, Scenario, compare
-from ringsched.analysis.compare.compare import runs, workers
+from ringsched.analysis.compare import runs, workers
 from ringsched.analysis.compare.ranking import doubts, rankings, side, stabilities
 from ringsched.analysis.compare.rows import ADDED, COLUMNS
 from ringsched.analysis.compare.settings import drawn

@@ -95,6 +95,14 @@ class Scenario(Replaceable):
         self._check_estimates()
         self._check_running()
 
+    def part(self, jobs: tuple[Job, ...], time: Time) -> Scenario:
+        """Return a scenario of some of its jobs, without the checks that all of them have passed."""
+        part = object.__new__(Scenario)
+        settle(
+            part, cluster=self.cluster, jobs=jobs, contention=self.contention, time=time, name=self.name
+        )
+        return part
+
     def _check_sizes(self) -> None:
         capacity = self.cluster.capacity
         for at, job in enumerate(self.jobs):

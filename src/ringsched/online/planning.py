@@ -28,6 +28,7 @@ class Snapshots:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
+        self._time = problem.scenario.time.replace(horizon_s=None)
         self._jobs: dict[int, Job] = {}
         self._extremes: dict[int, Extremes] = {}
         self._taus: dict[int, float] = {}  # of running jobs, alone on their GPUs
@@ -48,10 +49,9 @@ class Snapshots:
             clock.duration(number, clock.rate(extremes.worst_case_tau(whole.works[job], whole.gpus[job])))
             for job, number in zip(jobs, iterations, strict=True)
         )
-        time = whole.scenario.time.replace(horizon_s=None)
         return replace(
             whole,
-            scenario=whole.scenario.replace(jobs=tuple(self._job(job) for job in jobs), time=time),
+            scenario=whole.scenario.part(tuple(self._job(job) for job in jobs), self._time),
             gpus=gpus,
             iterations=iterations,
             works=tuple(whole.works[job] for job in jobs),
@@ -65,7 +65,7 @@ class Snapshots:
             ),
             worst_case=worst_case,
             running={at: tuple(running[job][0]) for at, job in enumerate(jobs) if job in running},
-            horizon=clock.horizon(time, math.fsum(worst_case)),
+            horizon=clock.horizon(self._time, math.fsum(worst_case)),
         )
 
     def _job(self, job: int) -> Job:

@@ -14,13 +14,15 @@ from typing import Any
 from ringsched import Scenario
 
 
-def trial(scenario: Scenario, *, rule: str = "KAPPA", kappa: int) -> Callable[[], float | None]:
+def trial(scenario: Scenario, *, rule: str = "BALANCED", kappa: int) -> Callable[[], float | None]:
     """Return a function that runs one trial of a queue, smallest job first, and returns its makespan."""
     problem = _first("ringsched.engine.problem:problem_of")(scenario)
-    priorities = _first("ringsched.policies.policy:priorities")
-    runner = _first("ringsched.rules.runner:Runner")(problem, priorities(problem, "smallest-first"))
-    number = _first(f"ringsched.rules.trial:{rule}")
-    return lambda: runner.run(number, theta=problem.horizon, kappa=kappa)
+    priorities = _first("ringsched.policies.policy:priorities", "ringsched.policies.orders:priorities")
+    runner = _first("ringsched.rules.runner:Runner", "ringsched.placement.runner:Runner")
+    run = runner(problem, priorities(problem, "smallest-first")).run
+    old = {"BALANCED": "KAPPA"}.get(rule, rule)
+    chosen = _first(f"ringsched.rules.table:{rule}", f"ringsched.placement.trial:{old}")
+    return lambda: run(chosen, theta=problem.horizon, kappa=kappa)
 
 
 def plan_request(scenario: Scenario, policy: str) -> Callable[[], dict[str, Any]]:

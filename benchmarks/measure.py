@@ -21,7 +21,7 @@ from ringsched import Scenario
 from ringsched.engine.problem import problem_of
 from ringsched.policies.policy import priorities
 from ringsched.rules.runner import Runner
-from ringsched.rules.trial import KAPPA, LEAST_LOADED
+from ringsched.rules.table import BALANCED, LEAST_LOADED, Rule
 
 PAPER_SEEDS = 3
 COMPARE_SEEDS = 20
@@ -45,10 +45,10 @@ def one_trial() -> dict[str, Any]:
     for kappa in (1, 8, 32):
         problem = problem_of(ringsched.generate_paper(seed=0, horizon_s=None))
         runner = Runner(problem, priorities(problem, "smallest-first"))
-        runner.run(KAPPA, theta=problem.horizon, kappa=kappa)
+        runner.run(BALANCED, theta=problem.horizon, kappa=kappa)
 
         def trial(runner: Runner = runner, kappa: int = kappa, theta: int = problem.horizon) -> None:
-            runner.run(KAPPA, theta=theta, kappa=kappa)
+            runner.run(BALANCED, theta=theta, kappa=kappa)
 
         results[f"kappa {kappa}, ms"] = 1e3 * best_of(trial, repeats=60, number=20)
     return results
@@ -123,7 +123,7 @@ def scaling() -> dict[str, Any]:
     return {name: {"points": points, "exponent": exponent(points)} for name, points in series.items()}
 
 
-def _time_of(*, jobs: int, servers: int, sizes: Any = "paper", rule: int = KAPPA) -> float:
+def _time_of(*, jobs: int, servers: int, sizes: Any = "paper", rule: Rule = BALANCED) -> float:
     scenario = ringsched.generate_uniform(
         seed=0, jobs=jobs, servers=servers, gpus_per_server=8, sizes=sizes, slot_s=600.0
     )

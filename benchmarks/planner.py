@@ -13,7 +13,7 @@ import ringsched
 from ringsched import Infeasible, Plan, Scenario
 from ringsched.engine.problem import problem_of
 from ringsched.rules.runner import Runner
-from ringsched.rules.trial import BEST_FIT
+from ringsched.rules.table import BEST_FIT
 
 SEEDS = range(1, 21)
 SETTINGS = [(0.15, 20), (0.3, 20), (0.15, 10), (0.3, 10)]

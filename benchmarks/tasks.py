@@ -73,7 +73,7 @@ def _one_trial(kappa: int) -> Prepared:
     return adapters.trial(ringsched.generate_paper(seed=0, horizon_s=None), kappa=kappa), _itself
 
 
-def _scaled_trial(jobs: int, servers: int, sizes: Any = "paper", rule: str = "KAPPA") -> Prepared:
+def _scaled_trial(jobs: int, servers: int, sizes: Any = "paper", rule: str = "BALANCED") -> Prepared:
     scenario = _uniform(jobs=jobs, servers=servers, sizes=sizes, slot_s=600.0)
     return adapters.trial(scenario, rule=rule, kappa=4), _itself
 

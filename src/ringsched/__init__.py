@@ -77,8 +77,8 @@ if TYPE_CHECKING:
     )
     from ringsched.importing import DroppedRows, ImportedTrace, ImportReport, import_trace
     from ringsched.model.calibration import Calibration, apply_calibration
-    from ringsched.online.policies import OnlinePolicy, Standing
-    from ringsched.online.simulate import list_online_policies, simulate
+    from ringsched.online.settings import Standing
+    from ringsched.online.simulate import simulate
     from ringsched.online.simulation import Series, Simulation
     from ringsched.paper.claims import Claim
     from ringsched.paper.reproduce import Reproduction, reproduce_paper
@@ -148,9 +148,7 @@ _LATER = {
     "save_scenario": "ringsched.formats.scenario_text",
     "Calibration": "ringsched.model.calibration",
     "apply_calibration": "ringsched.model.calibration",
-    "OnlinePolicy": "ringsched.online.policies",
-    "Standing": "ringsched.online.policies",
-    "list_online_policies": "ringsched.online.simulate",
+    "Standing": "ringsched.online.settings",
     "simulate": "ringsched.online.simulate",
     "Series": "ringsched.online.simulation",
     "Simulation": "ringsched.online.simulation",
@@ -197,7 +195,6 @@ __all__ = [
     "LinkSpeed",
     "Measurement",
     "Metrics",
-    "OnlinePolicy",
     "Option",
     "OtherContention",
     "Outcome",
@@ -248,7 +245,6 @@ __all__ = [
     "generate_poisson",
     "generate_uniform",
     "import_trace",
-    "list_online_policies",
     "list_policies",
     "load_calibration",
     "load_measurements",

@@ -14,7 +14,7 @@ from ringsched.model.checks import instance, integer, number
 from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.policies.custom import CustomPolicy, policy_of
 from ringsched.policies.policy import ORDERS, Limits, Policy, Progress, Settings, order_named, plan_of
-from ringsched.policies.table import DEFAULT_POLICY, POLICIES, policy_named
+from ringsched.policies.table import DEFAULT_POLICY, policies, policy_named
 from ringsched.search.bisection import Candidate
 
 __all__ = ["DEFAULT_POLICY", "OBJECTIVES", "ORDERS", "list_policies", "lower_bounds", "plan", "replay"]
@@ -112,7 +112,7 @@ def plan(
             tell(lambda: _plan(problem, best(), chosen, settings))
 
         settings = replace(settings, on_better=better)
-    candidate = chosen.solve(problem, settings) if scenario.jobs else Candidate(Run((), (), ()), {})
+    candidate = chosen.candidate(problem, settings) if scenario.jobs else Candidate(Run((), (), ()), {})
     if candidate is None:
         raise _infeasible(problem, chosen, settings)
     return _plan(problem, candidate, chosen, settings)
@@ -156,7 +156,7 @@ def _check_options(policy: Policy, given: Mapping[str, object]) -> None:
     """Raise if something was given that the policy does not look at."""
     for option, value in given.items():
         if value is not None and option not in policy.options:
-            takers = ", ".join(other.name for other in POLICIES if option in other.options)
+            takers = ", ".join(other.name for other in policies() if option in other.options)
             raise InputError(f"means nothing to policy {policy.name!r}, only to {takers}", field=option)
 
 
@@ -217,15 +217,17 @@ def lower_bounds(scenario: Scenario, objective: str = MAKESPAN.name) -> tuple[Bo
     return _lower_bounds(problem, objective_named(objective))
 
 
-def list_policies() -> tuple[Policy, ...]:
-    """Return the table of policies.
+def list_policies(*, online: bool = False) -> tuple[Policy, ...]:
+    """Return the table of policies: those of `plan`, or those of `simulate`.
 
     Examples
     --------
     >>> [policy.name for policy in list_policies()][:3]
     ['search', 'sjf-bco', 'first-fit']
+    >>> [policy.name for policy in list_policies(online=True)][-2:]
+    ['contention-aware', 'rolling']
     """
-    return POLICIES
+    return policies(online=online)
 
 
 def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Settings) -> Plan:

@@ -1,8 +1,11 @@
-"""How kernels are compiled: without the GIL, once, into a cache of our own; and how they run as they read.
+"""How kernels run: as the plain Python they are written in, or compiled, without the GIL, by numba.
 
 A kernel is a plain Python function that numba can compile. `compiled` makes its twin: the same code in
-which the kernels it calls are their twins. So one text runs both ways, and numba is loaded only where
-something is compiled.
+which the kernels it calls are their twins. So one text runs both ways, with the same results.
+
+`runnable` chooses. A little work is done as it reads, and numba is not even loaded. Where there is more
+of it, the twin is loaded from the cache; if it is not there yet, another process compiles it meanwhile,
+and the work goes on as plain Python. `RINGSCHED_KERNELS=python` or `compiled` forces one.
 
 numba's cache looks only at the file of the function it compiles, not at the kernels that function
 calls. Ours is keyed by the text of all kernel files it may call, package by package, so that no stale
@@ -11,19 +14,24 @@ machine code is ever run.
 
 from __future__ import annotations
 
+import atexit
 import dis
 import hashlib
 import os
+import platform
 import re
 import shutil
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
+
+from ringsched.errors import InputError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -41,9 +49,15 @@ _OURS = re.compile("kernels-[0-9a-f]{16}")
 _LOCK = threading.RLock()
 _OPTIONS: dict[Callable[..., Any], dict[str, Any]] = {}  # of each kernel: what numba is told of it
 _PYTHON_ONLY: set[Callable[..., Any]] = set()
-_TWINS: dict[Callable[..., Any], Callable[..., Any]] = {}
+_TWINS: dict[tuple[Callable[..., Any], bool], Callable[..., Any]] = {}
 
 UNUSED_S = 30 * 24 * 3600
+AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
+COMPILES = "RINGSCHED_COMPILES"  # set in a process that compiles for another
+ENOUGH_S = 1.0  # of plain Python; to load numba and a kernel takes as long
+PATIENCE_S = 3.0  # a call that takes longer as plain Python waits for the compiler
+SILENT_S = 2.0
+OWN = "+own"  # the variant of a kernel that is given a pointer to one of the user's
 
 
 def kernel(function: _Function) -> _Function:
@@ -73,32 +87,229 @@ def python_only(function: _Function) -> _Function:
     return function
 
 
-def runnable(function: _Function, *, interpreted: bool) -> _Function:
-    """Return a kernel as it is to be called from Python: as it reads, or compiled."""
-    return function if interpreted else compiled(function)
+def runnable(
+    function: _Function, *, python: bool = False, work_s: float = 0.0, call_s: float = 0.0
+) -> _Function:
+    """Return a kernel as it is to be called from Python.
+
+    Parameters
+    ----------
+    python
+        It can run only as it reads: it calls a user's own Python.
+    work_s
+        How long all its calls are expected to take as plain Python.
+    call_s
+        How long one of them is; only if that is long, the compiler is waited for.
+    """
+    mode = kernels_mode()
+    if python or mode == PYTHON:
+        return function
+    entry = _ENTRIES.setdefault((function, ""), _Entry(function))
+    if mode == COMPILED:
+        return entry.loaded()  # type: ignore[return-value]
+    return partial(entry.call, work_s, call_s)  # type: ignore[return-value]
+
+
+def with_own(
+    function: Callable[..., Any],
+    own: Callable[..., Any] | None,
+    *,
+    python: bool = False,
+    work_s: float = 0.0,
+    call_s: float = 0.0,
+) -> Callable[..., Any]:
+    """Return a kernel whose last argument is a kernel of the user's, or None; call it without that.
+
+    A compiled one gets a pointer, so that only the user's own kernel has to be compiled anew. It is to
+    take the first four arguments of `function` and three integers, and to return a truth value.
+    """
+    if own is None:
+        run = runnable(function, python=python, work_s=work_s, call_s=call_s)
+        return lambda *arguments: run(*arguments, None)
+    mode = kernels_mode()
+    if python or mode == PYTHON or (mode == AUTO and work_s <= ENOUGH_S):
+        return lambda *arguments: function(*arguments, own)
+    _ENTRIES.setdefault((function, OWN), _Entry(function, OWN)).fetch()
+    return lambda *arguments: _pointed(function, own, arguments)(*arguments)
+
+
+def _pointed(
+    function: Callable[..., Any], own: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Callable[..., Any]:
+    """Return a compiled kernel that is given a pointer to the user's."""
+    with _LOCK:
+        if (function, own) not in _POINTED:
+            import numba
+
+            types = tuple(map(numba.typeof, arguments))
+            signature = numba.types.boolean(*types[:4], *[numba.types.int64] * 3)
+            njit: Any = numba.njit
+            pointer = njit(signature, nogil=True, error_model="numpy")(_twin_text(own))
+            twin = _jitted(_twin_text(function), function.__module__, {}, is_entry=True)
+            twin.compile((*types, numba.types.FunctionType(signature)))
+            twin.disable_compile()  # it would make one of its own for every pointer
+            _POINTED[function, own] = lambda *arguments: twin(*arguments, pointer)
+        return _POINTED[function, own]
+
+
+def kernels_mode() -> str:
+    """Return how kernels are to run: PYTHON, COMPILED, or AUTO if nobody says."""
+    mode = os.environ.get("RINGSCHED_KERNELS", AUTO)
+    if mode not in (AUTO, PYTHON, COMPILED):
+        raise InputError(f"must be {PYTHON} or {COMPILED}, not {mode!r}", field="RINGSCHED_KERNELS")
+    is_off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    return PYTHON if is_off else mode
+
+
+def is_compiled(function: Callable[..., Any]) -> bool:
+    """Whether the twin of a kernel runs, and not the kernel as it reads."""
+    entry = _ENTRIES.get((function, ""))
+    return kernels_mode() == COMPILED or (entry is not None and entry.is_compiled)
+
+
+def is_compiling(function: Callable[..., Any]) -> bool:
+    """Whether a twin of the kernel is on its way, and the work goes on as plain Python meanwhile."""
+    entry = _ENTRIES.get((function, ""))
+    return entry is not None and entry.is_compiling
+
+
+class _Entry:
+    """A kernel that is called from Python, and how it runs at present."""
+
+    def __init__(self, function: Callable[..., Any], variant: str = "") -> None:
+        self._function = function
+        self._name = f"{function.__module__}.{function.__qualname__}{variant}"
+        self._twin: Callable[..., Any] | None = None
+        self._spent_s = 0.0
+        self._compiler: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_compiled(self) -> bool:
+        return self._twin is not None
+
+    @property
+    def is_compiling(self) -> bool:
+        return self._twin is None and self._compiler is not None
+
+    def call(self, work_s: float, call_s: float, *arguments: Any) -> Any:
+        if self._twin is None and self._spent_s + work_s > ENOUGH_S:
+            self._look_for_twin(call_s)
+        if self._twin is not None:
+            return self._twin(*arguments)
+        began_s = time.perf_counter()
+        result = self._function(*arguments)
+        self._spent_s += time.perf_counter() - began_s
+        return result
+
+    def loaded(self) -> Callable[..., Any]:
+        """Return the twin, however long that takes."""
+        with _LOCK:
+            if self._twin is None:
+                self.fetch()
+                self._twin = compiled(self._function)
+            return self._twin
+
+    def fetch(self) -> None:
+        """Wait until the twin is in the cache, unless it has to be compiled here."""
+        if self._is_for_another_process():
+            self._start_compiler()
+            self._wait_for_compiler()
+
+    def _look_for_twin(self, call_s: float) -> None:
+        with _LOCK:  # several threads may come at once
+            if self._twin is not None:
+                return
+            if self._compiler is None and self._is_for_another_process():
+                self._start_compiler()
+            if self._compiler is not None and call_s > PATIENCE_S:
+                self._wait_for_compiler()
+            if self._compiler is None or self._compiler.poll() is not None:
+                self._twin = compiled(self._function)
+
+    def _is_for_another_process(self) -> bool:
+        """Whether the twin is not in the cache, and another process can put it there."""
+        kept = _kept_mark(self._name)
+        return kept is not None and not kept.exists() and COMPILES not in os.environ
+
+    def _start_compiler(self) -> None:
+        """Compile in another process: this one goes on, and hears Ctrl-C at once."""
+        environment = os.environ | {"RINGSCHED_KERNELS": COMPILED, COMPILES: self._name}
+        source = str(_PACKAGE.parent)  # this very code, wherever it was loaded from
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+        self._compiler = subprocess.Popen(
+            [sys.executable, "-P", "-m", "ringsched.compiling", self._name],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C is for us, and we end it
+        )
+        _COMPILERS.append(self._compiler)
+
+    def _wait_for_compiler(self) -> None:
+        assert self._compiler is not None
+        began_s = time.monotonic()
+        watched = sys.stderr is not None and sys.stderr.isatty()
+        said = False
+        while self._compiler.poll() is None:
+            time.sleep(0.05)
+            waited_s = time.monotonic() - began_s
+            if watched and waited_s > SILENT_S:
+                sys.stderr.write(f"\rringsched: compiling its kernels, this once: {waited_s:.0f} s ")
+                sys.stderr.flush()
+                said = True
+        if said:
+            sys.stderr.write("\r\033[K")
+
+
+_ENTRIES: dict[tuple[Callable[..., Any], str], _Entry] = {}
+_POINTED: dict[tuple[Callable[..., Any], Callable[..., Any]], Callable[..., Any]] = {}
+_COMPILERS: list[subprocess.Popen[bytes]] = []
+
+
+@atexit.register
+def _end_compilers() -> None:
+    for compiler in _COMPILERS:
+        if compiler.poll() is None:
+            compiler.kill()
 
 
 def compiled(function: _Function) -> _Function:
     """Return the twin of a kernel that numba compiles when it is first called, or loads from the cache."""
     with _LOCK:  # several threads may come at once, and numba's setting is one for all
-        twin: _Function = _twin(function)
+        twin: _Function = _twin(function, is_entry=True)
         return twin
 
 
-def _twin(function: Any) -> Any:
-    if function not in _TWINS:
-        module = function.__globals__
-        text = _does_nothing if function in _PYTHON_ONLY else function
-        called = {
-            name: module[name]
-            for name in _names(text.__code__)
-            if name in module and getattr(module[name], "__hash__", None) and module[name] in _OPTIONS
-        }
-        names = module | {name: _twin(other) for name, other in called.items()}
-        twin = FunctionType(text.__code__, names, function.__name__, text.__defaults__, text.__closure__)
-        twin.__qualname__, twin.__doc__ = function.__qualname__, function.__doc__
-        _TWINS[function] = _compiled(twin, function.__module__, _OPTIONS[function])
-    return _TWINS[function]
+def keep(name: str) -> None:
+    """Note that the twin of a kernel, named by its module and itself, is in the cache now."""
+    mark = _kept_mark(name)
+    if mark is not None:
+        mark.touch()
+
+
+def _twin(function: Any, *, is_entry: bool) -> Any:
+    if (function, is_entry) not in _TWINS:
+        options = _OPTIONS[function]
+        _TWINS[function, is_entry] = _jitted(
+            _twin_text(function), function.__module__, options, is_entry=is_entry
+        )
+    return _TWINS[function, is_entry]
+
+
+def _twin_text(function: Any) -> Any:
+    """Return the function with the twins of the kernels it calls."""
+    module = function.__globals__
+    text = _does_nothing if function in _PYTHON_ONLY else function
+    called = {
+        name: module[name]
+        for name in _names(text.__code__)
+        if name in module and getattr(module[name], "__hash__", None) and module[name] in _OPTIONS
+    }
+    names = module | {name: _twin(other, is_entry=False) for name, other in called.items()}
+    twin = FunctionType(text.__code__, names, function.__name__, text.__defaults__, text.__closure__)
+    twin.__qualname__, twin.__doc__ = function.__qualname__, function.__doc__
+    return twin
 
 
 def _does_nothing(*_: Any) -> None:
@@ -110,18 +321,25 @@ def _names(code: CodeType) -> Iterator[str]:
     return (step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
 
 
-def _compiled(function: Any, module: str, options: dict[str, Any]) -> Any:
+def _jitted(function: Any, module: str, options: dict[str, Any], *, is_entry: bool) -> Any:
+    """Return what numba makes of a function; only those that Python calls have a wrapper and are kept."""
     import numba
 
-    _announce()
     package = module.split(".")[1] if module.startswith("ringsched.") else None
-    folder = None if package is None else _cache_folder(package)
+    folder = None if package is None or not is_entry else _cache_folder(package)
     config: Any = numba.config  # numba fills its settings in at run time
     theirs, config.CACHE_DIR = config.CACHE_DIR, folder or config.CACHE_DIR
     try:
         njit: Any = numba.njit  # which does not declare all its options
         return njit(
-            function, cache=folder is not None, nogil=True, error_model="numpy", _nrt=False, **options
+            function,
+            cache=folder is not None,
+            nogil=True,
+            error_model="numpy",
+            _nrt=False,
+            no_cfunc_wrapper=True,
+            no_cpython_wrapper=not is_entry,
+            **options,
         )
     finally:
         config.CACHE_DIR = theirs
@@ -130,18 +348,36 @@ def _compiled(function: Any, module: str, options: dict[str, Any]) -> Any:
 @cache
 def _cache_folder(package: str) -> str | None:
     """Return where compiled kernels are kept; None if there is no place, then they are compiled again."""
-    import numba
-
     digest = hashlib.sha256()
     constants = (_PACKAGE / "model" / name for name in ("checks.py", "objective.py"))
     for path in (Path(__file__), *constants, *_kernel_files(package)):
         digest.update(path.read_bytes())
-    for base in (numba.config.CACHE_DIR, _user_cache()):  # type: ignore[attr-defined]
+    for base in (os.environ.get("NUMBA_CACHE_DIR"), _user_cache()):
         if base and _is_writable(Path(base)):
             folder = Path(base) / f"kernels-{digest.hexdigest()[:16]}"
             _prune(folder)
             return str(folder)
     return None
+
+
+def _kept_mark(name: str) -> Path | None:
+    """Return the file that says that the twin of a kernel is in the cache; None if it cannot be there."""
+    folder = _cache_folder(name.split(".")[1]) if name.startswith("ringsched.") else None
+    return None if folder is None else Path(folder) / f"{name}-{_machine()}.kept"
+
+
+@cache
+def _machine() -> str:
+    """Return what machine code depends on besides the source: Python, numba, and the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        processor = next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        processor = platform.processor()
+    from importlib.metadata import version  # it takes a while to load
+
+    told = "/".join((sys.version, version("numba"), version("llvmlite"), platform.machine(), processor))
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
 def _prune(used: Path) -> None:
@@ -173,23 +409,3 @@ def _is_writable(folder: Path) -> bool:
     except OSError:
         return False
     return os.access(folder, os.W_OK)
-
-
-@cache
-def _announce() -> None:
-    """Say once, to someone who watches, that compiling takes a while."""
-    from numba.core import event
-
-    class Announcement(event.Listener):
-        said = False
-
-        def on_start(self, event: Any) -> None:
-            ours = event.data["dispatcher"].py_func.__module__.startswith("ringsched.")
-            if ours and not self.said and sys.stderr.isatty():
-                self.said = True
-                sys.stderr.write("ringsched: compiling its kernels, this once; about a minute\n")
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    event.register("numba:compile", Announcement())  # type: ignore[no-untyped-call]

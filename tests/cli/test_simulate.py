@@ -76,7 +76,7 @@ def test_table(queue: Path) -> None:
     assert words[-7:] == ["makespan", "mean", "queue", "GPUs", "links", "backfilled", "promises"]
 
 
-@pytest.mark.parametrize("policy", [policy.name for policy in ringsched.list_online_policies()])
+@pytest.mark.parametrize("policy", [policy.name for policy in ringsched.list_policies(online=True)])
 def test_plan_and_json(queue: Path, policy: str) -> None:
     """Both load as a plan that verifies; the JSON has the figures besides."""
     written, printed = queue.with_name("plan.json"), queue.with_name("printed.json")

@@ -11,11 +11,33 @@ from typing import Any
 
 import ringsched
 
-POLICIES = tuple(policy.name for policy in ringsched.list_policies())
-ONLINE_POLICIES = tuple(policy.name for policy in ringsched.list_online_policies())
-OPTIONS_ONLINE = {policy.name: policy.options for policy in ringsched.list_online_policies()}
-ORDERS = tuple(ringsched.ORDERS)
-OBJECTIVES = tuple(ringsched.OBJECTIVES)
+POLICIES = (
+    "search",
+    "sjf-bco",
+    "first-fit",
+    "list-scheduling",
+    "random",
+    "longest-first",
+    "lwf",
+    "free-links",
+    "adaptive-overlap",
+    "exact",
+)
+ONLINE_POLICIES = (
+    "fifo",
+    "smallest-first",
+    "shortest-first",
+    "longest-first",
+    "smallest-area-first",
+    "contention-aware",
+    "free-links",
+    "lwf",
+    "sjf-bco",
+    "first-fit",
+    "list-scheduling",
+    "rolling",
+)
+OPTIONS_ONLINE = {policy.name: policy.online for policy in ringsched.list_policies(online=True)}
 
 MOST_STEPS = 6  # of `exact`, of some ten thousand nodes each; what needs more is not recorded
 

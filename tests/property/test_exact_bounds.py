@@ -15,7 +15,7 @@ from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.state import Run
 from ringsched.policies.policy import priorities
 from ringsched.rules.runner import Runner
-from ringsched.rules.trial import BEST_FIT
+from ringsched.rules.table import BEST_FIT
 from ringsched.search.exact.instance import count_options, instance_of
 from ringsched.search.exact.prove import Rounds, realise
 

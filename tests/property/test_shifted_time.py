@@ -24,7 +24,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     for policy in ringsched.list_policies()
     if policy.name != "exact"
 }
-ONLINE = [policy.name for policy in ringsched.list_online_policies()]
+ONLINE = [policy.name for policy in ringsched.list_policies(online=True)]
 # Long jobs, so that what seconds are rounded by at Unix times is small beside them.
 LONGER = 997
 

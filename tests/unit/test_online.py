@@ -16,7 +16,7 @@ import ringsched
 from ringsched import Infeasible, InputError, Job, Scenario, Server, Simulation, UnknownName
 
 PLANNING = ["sjf-bco", "first-fit", "list-scheduling", "rolling"]
-DISPATCHING = [policy.name for policy in ringsched.list_online_policies() if policy.planner is None]
+DISPATCHING = [policy.name for policy in ringsched.list_policies(online=True) if not policy.replans]
 
 
 def ring(name: str, iterations: int, **fields: Any) -> Job:

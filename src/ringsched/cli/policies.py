@@ -7,7 +7,6 @@ import json
 import click
 
 from ringsched import api
-from ringsched.online.simulate import list_online_policies
 
 
 @click.command("policies")
@@ -32,16 +31,16 @@ def _list_online(as_json: bool) -> None:
     if not as_json:
         from ringsched.cli.tables import print_online_policies
 
-        print_online_policies(list_online_policies(), tuple(api.ORDERS))
+        print_online_policies(api.list_policies(online=True), tuple(api.ORDERS))
         return
     rows = [
         {
             "name": policy.name,
             "order": policy.order,
             "rule": policy.rule,
-            "options": sorted(policy.options),
+            "options": sorted(policy.online or ()),
             "summary": policy.summary,
         }
-        for policy in list_online_policies()
+        for policy in api.list_policies(online=True)
     ]
     click.echo(json.dumps(rows, indent=1))

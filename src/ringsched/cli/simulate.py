@@ -19,11 +19,12 @@ from ringsched.formats.files import check_table_file, check_writable, save_table
 from ringsched.formats.plan import plan_to_json, save_plan
 from ringsched.formats.scenario import load_scenario, locate
 from ringsched.model import OBJECTIVES, Plan
-from ringsched.online.policies import BACKFILLS, DEFAULT_POLICY, EASY, ONLINE_POLICIES
+from ringsched.online.settings import BACKFILLS, EASY
 from ringsched.online.simulate import simulate
 from ringsched.online.simulation import Simulation
 from ringsched.phrases import counted, figure, seconds
 from ringsched.policies.policy import ORDERS
+from ringsched.policies.table import DEFAULT_ONLINE_POLICY, policies
 
 
 def print_simulation(simulation: Simulation, result: OverTime, files: Mapping[str, Path | None]) -> None:
@@ -104,9 +105,9 @@ def _rest(result: OverTime) -> str:
 @click.option(
     "--policy",
     metavar="NAME",
-    default=DEFAULT_POLICY,
+    default=DEFAULT_ONLINE_POLICY,
     show_default=True,
-    help=f"Who goes where, and when: {', '.join(policy.name for policy in ONLINE_POLICIES)}.",
+    help=f"Who goes where, and when: {', '.join(policy.name for policy in policies(online=True))}.",
 )
 @click.option("--order", metavar="NAME", help=f"Queue order of those that dispatch: {', '.join(ORDERS)}.")
 @click.option(

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from ringsched.model import Certificate, Placement, Plan, Scenario
 from ringsched.model.objective import objective_named
-from ringsched.online.policies import OnlinePolicy
 from ringsched.phrases import choices, counted, figure, quality, reason, seconds
 from ringsched.policies.policy import Policy
 from ringsched.verify import Verdict
@@ -81,13 +80,13 @@ def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
     show([table, f"orders for --order: {', '.join(orders)}"])
 
 
-def print_online_policies(policies: Sequence[OnlinePolicy], orders: Sequence[str]) -> None:
+def print_online_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
     """Print the table of policies for jobs that arrive over time."""
     table = Table(box=None, pad_edge=False)
     for column in ("policy", "queue order", "placement", "what it is", "options"):
         table.add_column(column, overflow="fold", no_wrap=column in ("policy", "queue order"))
     for policy in policies:
-        options = " ".join(f"--{option}" for option in sorted(policy.options))
+        options = " ".join(f"--{option}" for option in sorted(policy.online or ()))
         table.add_row(policy.name, policy.order, policy.rule, policy.summary, options)
     show([table, f"orders for --order: {', '.join(orders)}; each with --backfill none or easy"])
 

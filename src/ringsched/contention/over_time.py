@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ringsched.contention.traffic import Floats, Integers
 
 
-_SMALL = 3e3  # a few ms as plain Python; kernels that are compiled already are much faster
 _EVENTS = 50  # of which a job costs so much by itself
 _EFFORT = {COUNTING: 1, MAX_MIN: 17, PHASES: 160, PYTHON: 1}  # measured: microseconds for two jobs that meet
 _RECORDS = 4096  # to begin with
@@ -82,9 +81,9 @@ def paces_of(
     visits, traffic = _visits(rings, starts, ends), new_traffic(links)
     meetings = float((np.diff(links.link_first).astype(np.float64) ** 2).sum())
     effort = _EVENTS * len(rings) + _EFFORT[links.kernel] * meetings
-    interpreted = links.python is not None or at_once or effort <= _SMALL
-    sweep = runnable(_sweep, interpreted=interpreted)
-    runnable(clear, interpreted=interpreted)(links, traffic)
+    work_s = effort * 1e-6
+    sweep = runnable(_sweep, python=links.python is not None or at_once, work_s=work_s, call_s=work_s)
+    clear(links, traffic)
     kept: list[tuple[NDArray[Any], ...]] = []
     progress = np.zeros(3, dtype=np.int64)  # events gone through, records made, jobs still to be recorded
     size = _RECORDS

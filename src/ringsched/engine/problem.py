@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from ringsched.engine.clock import Times
 
 
+# How long the kernels as plain Python are busy with a job, and more for each server.
+_JOB_S = 1.2e-4
+_SERVER_S = 1.5e-6
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Everything about a scenario that engine, bounds and policies ask for, computed once.
@@ -86,6 +91,11 @@ class Problem:
     def queued(self) -> list[int]:
         """The jobs that are to be placed."""
         return [job for job in range(self.num_jobs) if job not in self.running]
+
+    @property
+    def pass_s(self) -> float:
+        """Seconds that one run of all jobs takes the kernels as plain Python, roughly."""
+        return self.num_jobs * (_JOB_S + _SERVER_S * self.num_servers)
 
     def shape(self, gpus: Sequence[int]) -> Shape:
         """Return what the network sees of a job on these GPUs."""

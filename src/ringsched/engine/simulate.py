@@ -22,12 +22,12 @@ class LiveCluster:
     def __init__(self, problem: Problem) -> None:
         self._arrays = arrays_of(problem)
         self._state = new_state(self._arrays)
-        interpreted = self._arrays.interpreted
-        self._start = runnable(start, interpreted=interpreted)
-        self._settle = runnable(settle, interpreted=interpreted)
-        self._next_completion = runnable(next_completion, interpreted=interpreted)
-        self._advance = runnable(advance, interpreted=interpreted)
-        runnable(reset, interpreted=interpreted)(self._arrays, self._state)
+        python, work_s = self._arrays.python_only, problem.pass_s
+        self._start = runnable(start, python=python, work_s=work_s)
+        self._settle = runnable(settle, python=python, work_s=work_s)
+        self._next_completion = runnable(next_completion, python=python, work_s=work_s)
+        self._advance = runnable(advance, python=python, work_s=work_s)
+        reset(self._arrays, self._state)
         for job, gpus in problem.running.items():
             self.start(job, gpus)
 

@@ -24,7 +24,7 @@ class Arrays(NamedTuple):
     """What does not change while jobs run. Nodes are servers, then switches."""
 
     slotted: bool
-    interpreted: bool  # kernels run as plain Python
+    python_only: bool  # kernels call a user's own Python
     unit_s: float
     num_servers: int
     first_gpu: Integers  # of each server, and the number of GPUs at the end
@@ -55,7 +55,7 @@ def arrays_of(problem: Problem) -> Arrays:
     )
     return Arrays(
         slotted=problem.clock.slotted,
-        interpreted=links.python is not None,
+        python_only=links.python is not None,
         unit_s=problem.clock.unit_s,
         num_servers=fabric.network.num_servers,
         first_gpu=np.array(problem.first_gpu, dtype=np.int64),

@@ -69,7 +69,7 @@ def contention_share(scenario: Scenario) -> float:
 def share_of(problem: Problem) -> float:
     """Return the contention share of a problem."""
     from ringsched.rules.runner import Runner
-    from ringsched.rules.trial import LEAST_LOADED
+    from ringsched.rules.table import LEAST_LOADED
 
     if problem.num_jobs == 0:
         return 0.0

@@ -98,9 +98,7 @@ class Scenario(Replaceable):
     def part(self, jobs: tuple[Job, ...], time: Time) -> Scenario:
         """Return a scenario of some of its jobs, without the checks that all of them have passed."""
         part = object.__new__(Scenario)
-        settle(
-            part, cluster=self.cluster, jobs=jobs, contention=self.contention, time=time, name=self.name
-        )
+        settle(part, cluster=self.cluster, jobs=jobs, contention=self.contention, time=time, name=self.name)
         return part
 
     def _check_sizes(self) -> None:

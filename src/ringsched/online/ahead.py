@@ -16,7 +16,7 @@ from ringsched.model import Job
 from ringsched.model.checks import MAX_INTEGER
 from ringsched.online.queue import NUM_AHEAD, Stage, outlive
 from ringsched.rules.shared import MAX_LOAD
-from ringsched.rules.trial import place
+from ringsched.rules.table import place
 
 # So long that no sum of a million of them is too long to be counted exactly.
 _MOST_ITERATIONS = MAX_INTEGER >> 22
@@ -104,7 +104,7 @@ def start_ahead(stage: Stage, job: int, latest: float) -> float:
     """
     believed, ghost, queue = stage.believed, stage.ghost, stage.queue
     limit = MAX_LOAD - queue.charge[job]
-    while not place(believed, ghost, stage.scratch, queue, stage.rule, job, limit, stage.kappa):
+    while not place(believed, ghost, stage.scratch, queue, stage.rule, stage.own, job, limit, stage.kappa):
         time = next_completion(ghost)
         if time == math.inf or time > latest:
             return math.inf

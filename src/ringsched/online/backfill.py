@@ -16,7 +16,6 @@ from ringsched.jit import kernel, part
 from ringsched.online.ahead import look_ahead, start_ahead
 from ringsched.online.queue import EXTRA, LAST_PROMISED, NOBODY, PROMISED, Course, Stage
 from ringsched.rules.shared import alone
-from ringsched.rules.trial import FIXED, FREE_LINKS
 
 
 @part
@@ -53,8 +52,7 @@ def admits(stage: Stage, head: int, job: int) -> bool:
     if not in_time and gpus > course.counts[EXTRA]:
         return False
     # Where any GPUs will do for the head, they need only be counted.
-    counts_only = stage.rule != FREE_LINKS and stage.rule != FIXED
-    if not shares_links and (in_time or counts_only):
+    if not shares_links and (in_time or not stage.by_links):
         course.counts[EXTRA] -= 0 if in_time else gpus
         return True
     look_ahead(stage)

@@ -21,8 +21,8 @@ from ringsched.online.queue import (
     next_candidate,
     record,
 )
-from ringsched.rules.shared import MAX_LOAD, Scratch
-from ringsched.rules.trial import Queue, fixed, place
+from ringsched.rules.shared import MAX_LOAD, Queue, Scratch
+from ringsched.rules.table import fixed, place
 
 # How a stretch of events ends.
 MORE = 0
@@ -110,7 +110,17 @@ def _start_past(stage: Stage, blocked: int) -> None:
 def finds_place(stage: Stage, job: int) -> bool:
     """Choose GPUs for a job by the rule; False if it has to wait."""
     limit = MAX_LOAD - stage.queue.charge[job]
-    return place(stage.arrays, stage.state, stage.scratch, stage.queue, stage.rule, job, limit, stage.kappa)
+    return place(
+        stage.arrays,
+        stage.state,
+        stage.scratch,
+        stage.queue,
+        stage.rule,
+        stage.own,
+        job,
+        limit,
+        stage.kappa,
+    )
 
 
 @kernel

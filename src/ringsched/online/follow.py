@@ -13,8 +13,9 @@ from ringsched.jit import kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
 from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_past, start_waiting
 from ringsched.online.queue import EXTRA, NOBODY, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, outlive, record
-from ringsched.rules.best_fit import best_fit
-from ringsched.rules.trial import ANY_NUMBER, fixed
+from ringsched.rules.best_fit import fit
+from ringsched.rules.shared import ANY_NUMBER
+from ringsched.rules.table import fixed
 
 # How a stretch of events ends, besides those of `dispatch`.
 PLAN = 3  # jobs have come that are not in the plan
@@ -122,7 +123,7 @@ def _start_others(stage: Stage, agenda: Agenda, blocked: int) -> None:
         if (
             may_fit
             and arrays.gpus[job] <= state.counts[NUM_IDLE]
-            and best_fit(arrays, state, job, ANY_NUMBER)
+            and fit(arrays, state, job, ANY_NUMBER)
             and admits(stage, blocked, job)
         ):
             start_past(stage, job)

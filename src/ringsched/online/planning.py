@@ -14,8 +14,8 @@ from ringsched.engine.state import NUM_RUNNING
 from ringsched.jit import runnable
 from ringsched.model import Job
 from ringsched.online.follow import NUM_ORDERED, NUM_PLANNED, Agenda, believe_left
-from ringsched.online.policies import OnlineSettings
 from ringsched.online.queue import NOBODY, Stage
+from ringsched.online.settings import OnlineSettings
 from ringsched.policies.policy import Policy, Settings
 from ringsched.search.bisection import Candidate
 
@@ -106,7 +106,8 @@ class Planner:
         now = float(stage.state.now[0])
         waiting = sorted(agenda.order[: agenda.counts[NUM_ORDERED]].tolist())
         running = sorted(stage.state.heap[: stage.state.counts[NUM_RUNNING]].tolist())
-        runnable(believe_left, interpreted=stage.arrays.interpreted)(stage, agenda)
+        believe = runnable(believe_left, python=stage.arrays.python_only, work_s=self._problem.pass_s)
+        believe(stage, agenda)
         candidate = self._solve(stage, agenda, waiting, running)
         if candidate is None:
             return False
@@ -128,7 +129,7 @@ class Planner:
                 for job in running
             }
             problem = self._snapshots.problem(waiting, held)
-        return self._policy.solve(problem, settings)
+        return self._policy.candidate(problem, settings)
 
     def _put_down(
         self, stage: Stage, agenda: Agenda, candidate: Candidate, jobs: list[int], waiting: set[int]

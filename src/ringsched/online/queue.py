@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ringsched.contention.traffic import NUM_CONTENDED
 from ringsched.engine.state import NUM_IDLE, Arrays, Floats, Integers, State
 from ringsched.jit import kernel
-from ringsched.rules.shared import Scratch
-from ringsched.rules.trial import Queue
+from ringsched.rules.shared import Queue, Scratch
+from ringsched.rules.table import Place
 
 NOBODY = -1
 _NONE = 2**31 - 1  # GPUs of a place where nobody waits
@@ -136,6 +136,8 @@ class Stage(NamedTuple):
     course: Course
     num_gpus: int
     rule: int
+    own: Place | None  # a rule of the user's
+    by_links: bool  # whether the rule may refuse a job for what is on links
     kappa: int
 
 

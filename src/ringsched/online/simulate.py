@@ -21,23 +21,19 @@ from ringsched.online.ahead import believed_problem
 from ringsched.online.dispatch import DONE, MORE, begin, dispatch
 from ringsched.online.follow import PLAN, follow, new_agenda
 from ringsched.online.planning import Planner
-from ringsched.online.policies import (
+from ringsched.online.queue import NUM_ARRIVED, NUM_RECORDS, NUM_WAITING, Stage, new_course, new_waiting
+from ringsched.online.settings import (
     BACKFILLS,
-    DEFAULT_POLICY,
     EASY,
     NO_BACKFILL,
-    ONLINE_POLICIES,
-    OnlinePolicy,
     OnlineSettings,
     Standing,
-    online_policy_named,
 )
-from ringsched.online.queue import NUM_ARRIVED, NUM_RECORDS, NUM_WAITING, Stage, new_course, new_waiting
-from ringsched.policies.policy import ANY_ORDER, Limits, order_named, priorities
-from ringsched.policies.table import policy_named
+from ringsched.policies.policy import ANY_ORDER, Limits, Policy, order_named, priorities
+from ringsched.policies.table import DEFAULT_ONLINE_POLICY, policies, policy_named
 from ringsched.rules.runner import queue_of
 from ringsched.rules.shared import new_scratch
-from ringsched.rules.trial import BEST_FIT, FIXED, FREE_LINKS, LEAST_WORKLOAD, QUIET_LINKS
+from ringsched.rules.table import AS_PLANNED
 
 if TYPE_CHECKING:
     from ringsched.online.simulation import Simulation
@@ -64,35 +60,38 @@ class OnlineRun:
     num_plans: int
 
 
-def run_online(problem: Problem, policy: OnlinePolicy, settings: OnlineSettings) -> OnlineRun | None:
+def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> OnlineRun | None:
     """Run all jobs to their end; None if a policy finds no place for a job, or no plan within the horizon."""
     believed = believed_problem(problem, settings.estimate_error, settings.seed)
     stage = _stage(problem, believed, policy, settings)
     exact = believed is problem
     backfills = settings.backfill == EASY
     agenda = new_agenda(stage.arrays)
-    planner = None if policy.planner is None else Planner(believed, policy_named(policy.planner), settings)
-    status, interpreted = MORE, stage.arrays.interpreted
+    planner = Planner(believed, policy, settings) if policy.replans else None
+    # A rule of the user's runs as plain Python here.
+    python = stage.arrays.python_only or stage.own is not None
+    work_s = problem.pass_s
+    status = MORE
     while status in (MORE, PLAN):
         if planner is None:
-            status = runnable(dispatch, interpreted=interpreted)(stage, backfills, exact, _EVENTS_AT_A_TIME)
+            run = runnable(dispatch, python=python, work_s=work_s)
+            status = run(stage, backfills, exact, _EVENTS_AT_A_TIME)
         else:
-            status = runnable(follow, interpreted=interpreted)(
-                stage, agenda, backfills, exact, _EVENTS_AT_A_TIME
-            )
+            following = runnable(follow, python=python, work_s=work_s)
+            status = following(stage, agenda, backfills, exact, _EVENTS_AT_A_TIME)
             if status == PLAN and not planner.plan(stage, agenda):
                 return None
         settings.on_progress(_standing(problem, stage, planner))
     return _result(stage, planner) if status == DONE else None
 
 
-def _stage(problem: Problem, believed: Problem, policy: OnlinePolicy, settings: OnlineSettings) -> Stage:
+def _stage(problem: Problem, believed: Problem, policy: Policy, settings: OnlineSettings) -> Stage:
     arrays = arrays_of(problem)
     state = new_state(arrays)
     # Ranks and charges come out of what is believed.
     order = "fifo" if settings.order == ANY_ORDER else settings.order
     queue = queue_of(believed, arrays, priorities(believed, order))
-    rule, kappa = _rule(problem, policy)
+    rule = policy.placement if policy.placement is not None and not policy.replans else AS_PLANNED
     stage = Stage(
         arrays=arrays,
         believed=_with_beliefs(arrays, believed),
@@ -107,28 +106,17 @@ def _stage(problem: Problem, believed: Problem, policy: OnlinePolicy, settings: 
             3 * problem.num_jobs + 2,
         ),
         num_gpus=problem.num_gpus,
-        rule=rule,
-        kappa=kappa,
+        rule=rule.number,
+        own=rule.own,
+        by_links=rule.by_links,
+        kappa=0 if policy.replans else policy.kappa(problem),
     )
-    runnable(begin, interpreted=arrays.interpreted)(stage.arrays, stage.state, stage.scratch, stage.queue)
+    begin(stage.arrays, stage.state, stage.scratch, stage.queue)
     return stage
 
 
 def _with_beliefs(arrays: Arrays, believed: Problem) -> Arrays:
     return arrays._replace(iterations=np.array(believed.iterations, dtype=np.int64))
-
-
-def _rule(problem: Problem, policy: OnlinePolicy) -> tuple[int, int]:
-    """Return the placement rule, and what it takes for κ."""
-    if policy.planner is not None:
-        return FIXED, 0
-    if policy.name == "contention-aware":
-        return QUIET_LINKS, 0
-    if policy.name == "free-links":
-        return FREE_LINKS, problem.fabric.model.lanes
-    if policy.name == "lwf":
-        return LEAST_WORKLOAD, 1
-    return BEST_FIT, 0
 
 
 def _standing(problem: Problem, stage: Stage, planner: Planner | None) -> Standing:
@@ -169,7 +157,7 @@ MOST_ERROR = 1000.0
 
 def simulate(
     scenario: Scenario,
-    policy: str = DEFAULT_POLICY,
+    policy: str | Policy = DEFAULT_ONLINE_POLICY,
     *,
     order: str | None = None,
     backfill: str = NO_BACKFILL,
@@ -186,7 +174,7 @@ def simulate(
     Parameters
     ----------
     policy
-        A name out of `list_online_policies()`.
+        A name out of `list_policies(online=True)`, or a `Policy` with a placement rule.
     order
         A queue order out of `ORDERS`, instead of the policy's own; for those that dispatch.
     backfill
@@ -220,7 +208,8 @@ def simulate(
     >>> backfilled.mean_completion_s < first_come.mean_completion_s
     True
     """
-    chosen = online_policy_named(policy)
+    chosen = _policy_of(policy)
+    known = chosen.online or frozenset()
     given = {
         "order": order,
         "every": every_s,
@@ -228,12 +217,14 @@ def simulate(
         "iterations": iterations,
     }
     for option, value in given.items():
-        if value is not None and option not in chosen.options:
-            takers = ", ".join(other.name for other in ONLINE_POLICIES if option in other.options)
+        if value is not None and option not in known:
+            takers = ", ".join(
+                other.name for other in policies(online=True) if option in (other.online or ())
+            )
             raise InputError(f"means nothing to policy {chosen.name!r}, only to {takers}", field=option)
-    if time_limit_s is None and iterations is None and chosen.planner == "search":
+    if time_limit_s is None and iterations is None and "iterations" in known:
         iterations = SCHEDULES_A_PLAN
-    usual = MEAN_COMPLETION if chosen.planner == "search" else MAKESPAN
+    usual = MEAN_COMPLETION if "objective" in known else MAKESPAN
     settings = OnlineSettings(
         order=chosen.order if order is None else order_named(order),
         backfill=choice(backfill, "backfill", BACKFILLS),
@@ -250,7 +241,7 @@ def simulate(
     return _simulated(problem_of(instance(scenario, "scenario", Scenario)), chosen, settings)
 
 
-def _simulated(problem: Problem, policy: OnlinePolicy, settings: OnlineSettings) -> Simulation:
+def _simulated(problem: Problem, policy: Policy, settings: OnlineSettings) -> Simulation:
     # The kernels are loaded here, so that nobody waits for numba who does not simulate.
     from ringsched.online.simulation import simulation_of
 
@@ -260,7 +251,7 @@ def _simulated(problem: Problem, policy: OnlinePolicy, settings: OnlineSettings)
     return simulation_of(problem, run, policy, settings)
 
 
-def _infeasible(problem: Problem, policy: OnlinePolicy) -> Infeasible:
+def _infeasible(problem: Problem, policy: Policy) -> Infeasible:
     bound_s, horizon_s = lower_bounds(problem)[0].value_s, problem.scenario.time.horizon_s
     within = "" if horizon_s is None else f" within the horizon of {horizon_s:g} s"
     return Infeasible(
@@ -270,12 +261,9 @@ def _infeasible(problem: Problem, policy: OnlinePolicy) -> Infeasible:
     )
 
 
-def list_online_policies() -> tuple[OnlinePolicy, ...]:
-    """Return the table of policies for jobs that arrive over time.
-
-    Examples
-    --------
-    >>> [policy.name for policy in list_online_policies()][:3]
-    ['fifo', 'smallest-first', 'shortest-first']
-    """
-    return ONLINE_POLICIES
+def _policy_of(policy: str | Policy) -> Policy:
+    if isinstance(policy, str):
+        return policy_named(policy, online=True)
+    if not isinstance(policy, Policy) or policy.placement is None:
+        raise InputError("must be the name of a policy, or a Policy with a placement rule", field="policy")
+    return policy

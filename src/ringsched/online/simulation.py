@@ -11,9 +11,9 @@ from ringsched.engine.problem import Problem
 from ringsched.engine.state import Floats, Integers, Run
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
-from ringsched.online.policies import EASY, OnlinePolicy, OnlineSettings
+from ringsched.online.settings import EASY, OnlineSettings
 from ringsched.online.simulate import OnlineRun
-from ringsched.policies.policy import plan_of
+from ringsched.policies.policy import Policy, plan_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,9 +102,7 @@ class Simulation:
         return self._problem.clock.seconds(instants) - (self.submit_s - self.origin_s)
 
 
-def simulation_of(
-    problem: Problem, run: OnlineRun, policy: OnlinePolicy, settings: OnlineSettings
-) -> Simulation:
+def simulation_of(problem: Problem, run: OnlineRun, policy: Policy, settings: OnlineSettings) -> Simulation:
     """Return a run in seconds."""
     return Simulation(
         scenario=problem.scenario,

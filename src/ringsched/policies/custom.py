@@ -11,13 +11,11 @@ from ringsched.engine.problem import Problem
 from ringsched.errors import InputError, PolicyError
 from ringsched.model import Placement
 from ringsched.model.checks import shown
-from ringsched.policies.policy import Policy, Settings, priorities
+from ringsched.policies.policy import OWN_ORDER, Policy, Settings, priorities
 from ringsched.search.bisection import Candidate
 
 if TYPE_CHECKING:
     from ringsched.engine.simulate import LiveCluster
-
-OWN_ORDER = "own"
 
 
 class CustomPolicy(Protocol):
@@ -77,8 +75,6 @@ def policy_of(custom: CustomPolicy) -> Policy:
         name=name_of(custom),
         order=OWN_ORDER if callable(getattr(custom, "order", None)) else "fifo",
         rule="its own",
-        search="none",
-        options=frozenset(),
         summary="a policy in Python",
         solve=partial(solve_custom, custom),
     )

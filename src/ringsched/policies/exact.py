@@ -73,7 +73,7 @@ def _check_size(problem: Problem, objective: Objective) -> None:
 def _simple_runs(problem: Problem) -> Iterator[Run]:
     """Yield plans to begin with."""
     from ringsched.rules.runner import Runner
-    from ringsched.rules.trial import BEST_FIT, FIRST_FIT, LEAST_LOADED
+    from ringsched.rules.table import BEST_FIT, FIRST_FIT, LEAST_LOADED
 
     for order in ORDERS:
         runner = Runner(problem, priorities(problem, order))

@@ -11,14 +11,17 @@ from ringsched.engine.problem import Problem, objective_value
 from ringsched.engine.state import Run, outcome_of
 from ringsched.errors import InputError, UnknownName
 from ringsched.model import Certificate, Contention, Plan, PlannedJob, Scenario
+from ringsched.model.checks import settle
 from ringsched.model.contention import model_names
 from ringsched.model.objective import MAKESPAN, Objective
+from ringsched.rules.table import Rule
 from ringsched.search.bisection import Candidate
 
 # Sort key of a job; ties go to the lower index.
 Key = Callable[[Problem, int], float]
 
 ANY_ORDER = "any"  # of policies that look for the best one
+OWN_ORDER = "own"  # of policies in Python that have a method `order`
 
 ORDERS: Mapping[str, Key] = {
     "fifo": lambda problem, job: problem.release[job],
@@ -90,19 +93,63 @@ Solve = Callable[[Problem, Settings], Candidate | None]
 Certify = Callable[[Problem, Candidate, float], Certificate]
 
 
+def _no_kappa(_: Problem) -> int:
+    return 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """An entry of the table: queue order x placement rule x search."""
+    """Queue order x placement rule x search: an entry of the table, or one of the user's own.
+
+    Parameters
+    ----------
+    order
+        Of the queue, unless the caller asks for another.
+    placement
+        The rule by which jobs are placed one after another; None if its search decides.
+    kappa
+        What the rule takes for κ in a problem.
+    solve
+        How `plan` makes a plan; None for one pass over the queue with the rule.
+    rule, search, summary
+        What it does, in words.
+    options
+        Those that mean something to `plan`, as the command names them.
+    online
+        Those that mean something to `simulate`; None if it knows nothing of jobs that arrive.
+    replans
+        In a simulation it plans anew when jobs arrive, instead of dispatching by its rule.
+    """
 
     name: str
-    order: str  # unless the caller asks for another
-    rule: str
-    search: str
-    options: frozenset[str]  # those that mean something here, as the command names them
-    summary: str
-    solve: Solve
+    order: str = "fifo"
+    placement: Rule | None = None
+    kappa: Callable[[Problem], int] = _no_kappa
+    solve: Solve | None = None
+    rule: str = ""
+    search: str = "none"
+    summary: str = ""
+    options: frozenset[str] = frozenset()
+    online: frozenset[str] | None = None
+    plans: bool = True
+    replans: bool = False
     counting_only: bool = False  # it plans only where one job less on a link never slows another
     certify: Certify | None = None  # given a bound on the makespan, in the clock's units
+
+    def __post_init__(self) -> None:
+        if self.solve is None and self.placement is None:
+            raise InputError("needs a placement rule, or a way to solve", field=f"policy {self.name!r}")
+        if self.order not in (*ORDERS, ANY_ORDER, OWN_ORDER):
+            raise UnknownName("order", self.order, ORDERS, field=f"policy {self.name!r}")
+        if not self.rule and self.placement is not None:
+            settle(self, rule=self.placement.name)
+
+    def candidate(self, problem: Problem, settings: Settings) -> Candidate | None:
+        """Return the best run it finds, or None if there is none within the limits."""
+        if self.solve is not None:
+            return self.solve(problem, settings)
+        assert self.placement is not None
+        return solve_once(problem, settings, self.placement, kappa=self.kappa(problem))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -115,6 +162,25 @@ class Policy:
             raise InputError(
                 f"must not be {contention.model_name!r} for policy {self.name!r}", field="contention.model"
             )
+
+
+def solve_once(
+    problem: Problem,
+    settings: Settings,
+    rule: Rule,
+    *,
+    kappa: int = 0,
+    theta: int | None = None,
+    seed: int | None = None,
+    params: Mapping[str, int] | None = None,
+) -> Candidate | None:
+    """Go through the queue once with a rule."""
+    from ringsched.rules.runner import Runner
+
+    runner = Runner(problem, priorities(problem, settings.order), seed=seed)
+    makespan = runner.run(rule, theta=theta, kappa=kappa)
+    settings.on_trial()
+    return None if makespan is None else Candidate(runner.last(), params or {})
 
 
 def plan_of(

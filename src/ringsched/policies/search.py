@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 
@@ -10,9 +11,9 @@ from ringsched.engine.problem import Problem, objective_value
 from ringsched.engine.state import Run
 from ringsched.errors import InputError
 from ringsched.model.objective import MAKESPAN, Objective
-from ringsched.policies.policy import ANY_ORDER, ORDERS, Progress, Settings
-from ringsched.policies.single_rule import solve_best_fit
+from ringsched.policies.policy import ANY_ORDER, ORDERS, Progress, Settings, solve_once
 from ringsched.policies.sjf_bco import solve_sjf_bco
+from ringsched.rules.table import BEST_FIT
 from ringsched.search.bisection import Candidate
 
 TIME_LIMIT_S = 10.0
@@ -44,6 +45,7 @@ def _improved(problem: Problem, settings: Settings, simple: Run, bound_s: float)
         target_s=_bound_s(problem, settings, MAKESPAN),
         seed=settings.seed,
         num_threads=limits.threads or _num_cores(),
+        num_schedules=math.inf if limits.iterations is None else limits.iterations,
     )
 
     def best() -> Candidate:
@@ -77,7 +79,7 @@ def _num_cores() -> int:
 def _simple_runs(problem: Problem, settings: Settings) -> Iterator[Run]:
     """Yield what can be had at once."""
     for order in ORDERS:
-        candidate = solve_best_fit(problem, Settings(order=order, on_trial=settings.on_trial))
+        candidate = solve_once(problem, Settings(order=order, on_trial=settings.on_trial), BEST_FIT)
         assert candidate is not None  # best fit always comes to an end
         yield candidate.run
     if problem.num_jobs * problem.num_servers <= _SMALL:

@@ -15,15 +15,16 @@ from ringsched.search.bisection import Candidate, search_theta
 def solve_sjf_bco(problem: Problem, settings: Settings) -> Candidate | None:
     """Search θ by bisection and κ in full (lines 5 to 7)."""
     from ringsched.rules.runner import Runner
-    from ringsched.rules.trial import KAPPA
+    from ringsched.rules.table import BALANCED
 
-    runner = Runner(problem, priorities(problem, settings.order), slack=settings.slack)
     values = kappas(problem) if settings.kappa is None else [settings.kappa]
+    num_trials = problem.horizon.bit_length() * len(values)
+    runner = Runner(problem, priorities(problem, settings.order), slack=settings.slack, num_trials=num_trials)
 
     def attempt(theta: int, limit: float) -> Candidate | None:
         best: Candidate | None = None
         for kappa in values:
-            makespan = runner.run(KAPPA, theta=theta, kappa=kappa, deadline=limit)
+            makespan = runner.run(BALANCED, theta=theta, kappa=kappa, deadline=limit)
             settings.on_trial()
             if makespan is not None:  # strictly better, so ties keep the smaller κ
                 best, limit = Candidate(runner.last(), {"theta": theta, "kappa": kappa}), makespan

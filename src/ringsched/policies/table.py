@@ -1,4 +1,4 @@
-"""All policies, in one explicit table."""
+"""All policies of `plan`, `simulate` and `compare`, in one explicit table."""
 
 from __future__ import annotations
 
@@ -7,17 +7,27 @@ from ringsched.policies.exact import solve_exact
 from ringsched.policies.policy import ANY_ORDER, Policy
 from ringsched.policies.search import solve_search
 from ringsched.policies.single_rule import (
-    solve_adaptive_overlap,
-    solve_best_fit,
     solve_first_fit,
-    solve_free_links,
     solve_list_scheduling,
     solve_lwf,
     solve_random,
 )
 from ringsched.policies.sjf_bco import certify_sjf_bco, solve_sjf_bco
+from ringsched.rules.table import (
+    ADAPTIVE_OVERLAP,
+    BEST_FIT,
+    FREE_LINKS,
+    LEAST_WORKLOAD,
+    QUIET_LINKS,
+)
 
 DEFAULT_POLICY = "search"
+DEFAULT_ONLINE_POLICY = "fifo"
+
+_DISPATCHING = frozenset({"order"})
+_PLANNING = frozenset({"every"})
+_SEARCH = frozenset({"time-limit", "iterations"})
+_BEST_FIT = "tightest server, else fewest"
 
 POLICIES: tuple[Policy, ...] = (
     Policy(
@@ -25,7 +35,7 @@ POLICIES: tuple[Policy, ...] = (
         order=ANY_ORDER,
         rule="one server, quiet links, or wait",
         search="anytime: order and placement",
-        options=frozenset({"seed", "time-limit", "iterations", "gap", "threads"}),
+        options=_SEARCH | {"seed", "gap", "threads"},
         summary="as good as time allows; never worse than longest-first",
         solve=solve_search,
     ),
@@ -38,28 +48,31 @@ POLICIES: tuple[Policy, ...] = (
         summary="the paper's algorithm (MobiHoc '22, Alg. 1 to 3)",
         solve=solve_sjf_bco,
         certify=certify_sjf_bco,
+        online=_PLANNING,
+        replans=True,
     ),
     Policy(
         name="first-fit",
-        order="fifo",
         rule="first GPUs, server by server",
         search="theta by bisection",
         options=frozenset({"theta"}),
         summary="packs from the first server on",
         solve=solve_first_fit,
+        online=_PLANNING,
+        replans=True,
     ),
     Policy(
         name="list-scheduling",
-        order="fifo",
         rule="least loaded GPUs",
         search="theta by bisection",
         options=frozenset({"theta"}),
         summary="balances GPUs, spreads jobs widely",
         solve=solve_list_scheduling,
+        online=_PLANNING,
+        replans=True,
     ),
     Policy(
         name="random",
-        order="fifo",
         rule="any GPUs",
         search="none (theta = T)",
         options=frozenset({"theta", "seed"}),
@@ -69,38 +82,38 @@ POLICIES: tuple[Policy, ...] = (
     Policy(
         name="longest-first",
         order="longest-first",
-        rule="tightest server, else fewest",
-        search="none",
-        options=frozenset(),
+        placement=BEST_FIT,
+        rule=_BEST_FIT,
         summary="long jobs early, packed tightly; the baseline to beat",
-        solve=solve_best_fit,
+        online=_DISPATCHING,
     ),
     Policy(
         name="lwf",
         order="smallest-area-first",
+        placement=LEAST_WORKLOAD,
+        kappa=lambda _: 1,
         rule="least loaded GPUs up to kappa, least busy servers above",
         search="none (kappa = 1)",
         options=frozenset({"kappa"}),
         summary="LWF-kappa (Wang et al. 2020): SJF-BCO's rule without theta and lambda",
         solve=solve_lwf,
+        online=_DISPATCHING,
     ),
     Policy(
         name="free-links",
         order="smallest-area-first",
+        placement=FREE_LINKS,
+        kappa=lambda problem: problem.fabric.model.lanes,
         rule="best fit, never over a link in use",
-        search="none",
-        options=frozenset(),
         summary="spread jobs wait for free links, or a free lane if they are reserved",
-        solve=solve_free_links,
+        online=_DISPATCHING,
     ),
     Policy(
         name="adaptive-overlap",
         order="smallest-area-first",
+        placement=ADAPTIVE_OVERLAP,
         rule="best fit, over a link in use if that pays",
-        search="none",
-        options=frozenset(),
         summary="two spread jobs share a link only if it lowers the sum of their completions",
-        solve=solve_adaptive_overlap,
         counting_only=True,  # its test is about two jobs on one link alone
     ),
     Policy(
@@ -113,12 +126,47 @@ POLICIES: tuple[Policy, ...] = (
         solve=solve_exact,
         counting_only=True,  # the proof rests on this: one job less never slows another
     ),
+    *(
+        Policy(
+            name=order, order=order, placement=BEST_FIT, rule=_BEST_FIT, summary=summary, online=_DISPATCHING
+        )
+        for order, summary in (
+            ("fifo", "first come, first served"),
+            ("smallest-first", "few GPUs first; large jobs may starve"),
+            ("shortest-first", "the shortest estimate first"),
+            ("smallest-area-first", "the fewest estimated GPU-seconds first"),
+        )
+    ),
+    Policy(
+        name="contention-aware",
+        placement=QUIET_LINKS,
+        rule="tightest server, else over the quietest links",
+        summary="best fit that looks at who is on the links",
+        online=_DISPATCHING,
+    ),
+    Policy(
+        name="rolling",
+        order=ANY_ORDER,
+        rule="as planned",
+        search="policy `search` on the queue, when jobs arrive",
+        summary="plans again and again, running jobs fixed",
+        solve=solve_search,
+        online=_PLANNING | _SEARCH | {"objective"},
+        plans=False,
+        replans=True,
+    ),
 )
 
 
-def policy_named(name: str) -> Policy:
-    """Return the policy of that name, or say which there are."""
-    for policy in POLICIES:
+def policy_named(name: str, *, online: bool = False) -> Policy:
+    """Return the policy of that name that plans, or that works over time; or say which there are."""
+    known = policies(online=online)
+    for policy in known:
         if policy.name == name:
             return policy
-    raise UnknownName("policy", name, [policy.name for policy in POLICIES])
+    raise UnknownName("policy", name, [policy.name for policy in known])
+
+
+def policies(*, online: bool = False) -> tuple[Policy, ...]:
+    """Return those that plan, or those that work over time."""
+    return tuple(policy for policy in POLICIES if (policy.online is not None if online else policy.plans))

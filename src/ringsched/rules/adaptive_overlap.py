@@ -12,16 +12,18 @@ from ringsched.contention.traffic import tau_at
 from ringsched.engine.events import done_in, remaining_now, time_for
 from ringsched.engine.state import Arrays, State
 from ringsched.jit import kernel, part
-from ringsched.rules.free_links import free_links
-from ringsched.rules.shared import Scratch
+from ringsched.rules.free_links import over_free_links
+from ringsched.rules.shared import Queue, Scratch
 
 
 @kernel
-def adaptive_overlap(arrays: Arrays, state: State, scratch: Scratch, job: int) -> bool:
+def adaptive_overlap(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
     """Choose GPUs with free links; else with one other job on a link at most, if that pays."""
-    if free_links(arrays, state, scratch, job, 1):
+    if over_free_links(arrays, state, scratch, job, 1):
         return True
-    return free_links(arrays, state, scratch, job, 2) and _pays(arrays, state, scratch, job)
+    return over_free_links(arrays, state, scratch, job, 2) and _pays(arrays, state, scratch, job)
 
 
 @part

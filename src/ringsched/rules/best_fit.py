@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from ringsched.engine.state import IDLE, Arrays, State
 from ringsched.jit import kernel
-from ringsched.rules.shared import sort
+from ringsched.rules.shared import ANY_NUMBER, Queue, Scratch, sort
 
 
 @kernel
-def best_fit(arrays: Arrays, state: State, job: int, most_jobs: int) -> bool:
+def best_fit(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
+    """Choose the tightest server that holds the job, else as few servers as possible."""
+    return fit(arrays, state, job, ANY_NUMBER)
+
+
+@kernel
+def fit(arrays: Arrays, state: State, job: int, most_jobs: int) -> bool:
     """Choose idle GPUs of the fullest server that fits; else of the emptiest servers, one after another.
 
     Only of servers with fewer than `most_jobs` jobs on their uplink in the second case. The load limit

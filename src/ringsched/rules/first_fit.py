@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from ringsched.engine.state import IDLE, Arrays, State
 from ringsched.jit import kernel
+from ringsched.rules.shared import Queue, Scratch
 
 
 @kernel
-def first_fit(arrays: Arrays, state: State, job: int, limit: int) -> bool:
+def first_fit(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
     """Choose the first eligible GPUs by (server, GPU)."""
     wanted, num_chosen = arrays.gpus[job], 0
     for server in range(arrays.num_servers):

@@ -5,18 +5,26 @@ from __future__ import annotations
 from ringsched.contention.network import CORE
 from ringsched.engine.state import Arrays, State
 from ringsched.jit import kernel, part
-from ringsched.rules.best_fit import best_fit
-from ringsched.rules.shared import Scratch
+from ringsched.rules.best_fit import fit
+from ringsched.rules.shared import Queue, Scratch
 
 
 @kernel
-def free_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jobs: int) -> bool:
+def free_links(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
+    """Choose by best fit, but no uplink with as many jobs on it as there are lanes (κ)."""
+    return over_free_links(arrays, state, scratch, job, kappa)
+
+
+@kernel
+def over_free_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jobs: int) -> bool:
     """Choose by best fit, but no uplink that the job would then share with `most_jobs` others.
 
     The links it would cross are left in `scratch.links`. A job that waits does so behind one that runs
     on a link, so none waits for ever.
     """
-    if not best_fit(arrays, state, job, most_jobs):
+    if not fit(arrays, state, job, most_jobs):
         return False
     scratch.num_links[0] = _crossed(arrays, state, scratch, job)
     num_full = 0  # of switches; best fit has looked at servers

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ringsched.engine.state import Arrays, State
 from ringsched.jit import kernel
-from ringsched.rules.shared import Scratch, least
+from ringsched.rules.shared import Queue, Scratch, least
 
 
 @kernel
-def least_loaded(arrays: Arrays, state: State, scratch: Scratch, job: int, limit: int) -> bool:
+def least_loaded(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
     """Choose the eligible GPUs with the least load, by (U, server, GPU)."""
     servers = scratch.servers
     return least(arrays, state, arrays.gpus[job], limit, servers, scratch.no_tie)

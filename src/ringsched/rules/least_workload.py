@@ -5,20 +5,22 @@ from __future__ import annotations
 from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.state import Arrays, Integers, State
 from ringsched.jit import kernel, part
-from ringsched.rules.least_busy_servers import is_less_busy
+from ringsched.rules.balanced import is_less_busy
 from ringsched.rules.least_loaded import least_loaded
-from ringsched.rules.shared import Scratch, sort
+from ringsched.rules.shared import Queue, Scratch, sort
 
 
 @kernel
-def least_workload(arrays: Arrays, state: State, scratch: Scratch, job: int, limit: int, kappa: int) -> bool:
+def least_workload(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
     """Choose the least loaded GPUs for a job of up to κ GPUs, else those of the least busy servers.
 
     What SJF-BCO's rule is without θ and λ: no server is chosen before it is known to have idle GPUs, so
     nobody waits while there are enough.
     """
     if arrays.gpus[job] <= kappa:
-        return least_loaded(arrays, state, scratch, job, limit)
+        return least_loaded(arrays, state, scratch, queue, job, limit, kappa)
     order = scratch.order
     scratch.selected[:] = -1  # LBSGF keeps its choice in `order`
     size = _heap(state, order)

@@ -5,12 +5,20 @@ from __future__ import annotations
 from ringsched.contention.network import CORE
 from ringsched.engine.state import Arrays, State
 from ringsched.jit import kernel, part
-from ringsched.rules.best_fit import take
-from ringsched.rules.shared import Scratch, sort
+from ringsched.rules.best_fit import one_server, take
+from ringsched.rules.shared import ANY_NUMBER, Queue, Scratch, sort
 
 
 @kernel
-def quiet_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int) -> bool:
+def quiet_links(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
+    """Choose one server if any holds the job, else servers over the links that the fewest jobs use."""
+    return one_server(arrays, state, job) or over_quiet_links(arrays, state, scratch, job, ANY_NUMBER)
+
+
+@kernel
+def over_quiet_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int) -> bool:
     """Choose GPUs behind links that are crossed by at most `most_on_link` jobs so far.
 
     First of all the quietest links that suffice; on those one switch, if one suffices; there the fewest

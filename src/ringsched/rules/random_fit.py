@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ringsched.engine.state import IDLE, Arrays, Floats, State
+from ringsched.engine.state import IDLE, Arrays, State
 from ringsched.jit import kernel
-from ringsched.rules.shared import Scratch, sort
+from ringsched.rules.shared import Queue, Scratch, sort
 
 
 @kernel
 def random_fit(
-    arrays: Arrays, state: State, scratch: Scratch, job: int, limit: int, uniforms: Floats
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
-    """Choose by Fisher-Yates, for the first places only, with the next of the given random numbers.
+    """Choose by Fisher-Yates, for the first places only, with the next of the queue's random numbers.
 
     Numbers are used up only when the job can be placed.
     """
@@ -23,7 +23,7 @@ def random_fit(
     if size < wanted:
         return False
     for place in range(wanted):
-        drawn = place + int(uniforms[scratch.drawn[0]] * (size - place))
+        drawn = place + int(queue.uniforms[scratch.drawn[0]] * (size - place))
         scratch.drawn[0] += 1
         eligible[place], eligible[drawn] = eligible[drawn], eligible[place]
     for place in range(wanted):

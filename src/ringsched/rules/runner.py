@@ -11,13 +11,17 @@ import numpy as np
 
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Arrays, Floats, Integers, Run, arrays_of, new_state, run_of
-from ringsched.jit import runnable
-from ringsched.rules.shared import CHARGE_UNITS, MAX_LOAD, charges, new_scratch
-from ringsched.rules.trial import DONE, FIXED, Queue, run_trial
+from ringsched.jit import with_own
+from ringsched.rules.shared import CHARGE_UNITS, MAX_LOAD, Queue, charges, new_scratch
+from ringsched.rules.table import AS_PLANNED, Rule
+from ringsched.rules.trial import DONE, run_trial
 
 
 class Runner:
-    """Runs a queue in one order again and again, with other rules and limits; see `queue_of`."""
+    """Runs a queue in one order again and again, with other rules and limits; see `queue_of`.
+
+    `num_trials` is how often that will be, roughly.
+    """
 
     def __init__(
         self,
@@ -29,9 +33,10 @@ class Runner:
         release: Sequence[float] | None = None,
         gpus: Mapping[int, Sequence[int]] | None = None,
         origin: float = 0.0,
+        num_trials: int = 1,
     ) -> None:
         self._arrays = arrays_of(problem)
-        self._run_trial = runnable(run_trial, interpreted=self._arrays.interpreted)
+        self._pass_s, self._num_trials = problem.pass_s, num_trials
         self._state = new_state(self._arrays)
         self._scratch = new_scratch(self._arrays)
         self._queue = queue_of(
@@ -46,13 +51,20 @@ class Runner:
         )
 
     def run(
-        self, rule: int, *, theta: int | None = None, kappa: int = 0, deadline: float = math.inf
+        self, rule: Rule, *, theta: int | None = None, kappa: int = 0, deadline: float = math.inf
     ) -> float | None:
         """Return the makespan of a trial, or None if it is infeasible or not below the deadline."""
         # Always the same types, so that numba compiles the kernel only once.
         limit = MAX_LOAD if theta is None else min(theta * CHARGE_UNITS, MAX_LOAD)
-        status = self._run_trial(
-            self._arrays, self._state, self._scratch, self._queue, rule, limit, kappa, float(deadline)
+        run = with_own(
+            run_trial,
+            rule.own,
+            python=self._arrays.python_only,
+            work_s=self._num_trials * self._pass_s,
+            call_s=self._pass_s,
+        )
+        status = run(
+            self._arrays, self._state, self._scratch, self._queue, rule.number, limit, kappa, float(deadline)
         )
         return float(self._state.finished.max(initial=0.0)) if status == DONE else None
 
@@ -83,7 +95,7 @@ def queue_of(
     seed
         Of the random numbers, if the rule draws any; every trial draws the same.
     release, gpus
-        For the rule FIXED: when each job starts, and where.
+        For the rule AS_PLANNED: when each job starts, and where.
     origin
         Where starts count from that are known only as closely as a plan states them.
     """
@@ -113,7 +125,7 @@ def replay(
     """
     planned = {job: gpus[job] for job in problem.queued}
     runner = Runner(problem, starts, release=starts, gpus=planned, origin=origin)
-    makespan = runner.run(FIXED)
+    makespan = runner.run(AS_PLANNED)
     assert makespan is not None  # every placement is possible once the others have ended
     return runner.last()
 

@@ -18,6 +18,7 @@ from ringsched.jit import kernel, part
 
 CHARGE_UNITS = 10**6  # millionths of a slot, or microseconds
 MAX_LOAD = 2**62  # what int64 holds with room to spare
+ANY_NUMBER = 2**31  # of jobs on a link
 
 
 def estimate(problem: Problem, job: int) -> float:
@@ -41,6 +42,22 @@ def charges(problem: Problem) -> list[int]:
             "take too long in all for loads to be counted exactly", field="the jobs", place="jobs"
         )
     return result
+
+
+class Queue(NamedTuple):
+    """What a trial is given besides the cluster."""
+
+    origin: float  # of a plan's starts: what is one instant counted from 0 is one; else 0
+    release: Floats  # of each job
+    arrivals: Integers  # jobs to be placed, by release
+    rank: Integers  # of each job: its place in the queue order
+    job_at: Integers  # of each rank: its job
+    charge: Integers  # of each job
+    needed: Floats  # of each job: λ_j G_j
+    running: Integers  # jobs that run at time 0, on the GPUs in `planned`
+    planned: Integers  # GPUs of each job, where they are given
+    uniforms: Floats  # random numbers, one for each GPU of a job to be placed
+    waiting: Integers  # scratch: a heap of ranks
 
 
 class Scratch(NamedTuple):

@@ -117,7 +117,7 @@ class Chain(NamedTuple):
 
 
 def new_chain(num_jobs: int, order: Integers, habit: Integers, seed: str) -> Chain:
-    """Return a chain that begins with these genes; `enter` tells what they are worth."""
+    """Return a chain that begins with these genes; `descend` tells what they are worth."""
 
     def integers(size: int) -> Integers:
         return np.zeros(size, dtype=np.int64)
@@ -141,8 +141,8 @@ def new_chain(num_jobs: int, order: Integers, habit: Integers, seed: str) -> Cha
     )
 
 
-@kernel
-def enter(
+@part
+def _enter(
     arrays: Arrays, state: State, scratch: Scratch, task: Task, chain: Chain, cost: int, objective: int
 ) -> None:
     """Take the genes in `new_order` and `new_habit` as the present ones, whatever they cost."""
@@ -165,12 +165,22 @@ def descend(
     cost: int,
     objective: int,
     num_steps: int,
+    enters: bool,
 ) -> None:
-    """Make steps that do not make it worse; after too many in vain, go on from the best with a kick."""
-    for _ in range(num_steps):
-        if chain.counts[STALE] >= task.patience:
-            _kick(task, chain)
-            enter(arrays, state, scratch, task, chain, cost, objective)
+    """Make steps that do not make it worse; after too many in vain, go on from the best with a kick.
+
+    `enters` says to begin with the genes in `new_order` and `new_habit`, whatever they cost.
+    """
+    is_new, left = enters, num_steps
+    while is_new or left > 0:
+        if not is_new:
+            left -= 1
+            if chain.counts[STALE] >= task.patience:
+                _kick(task, chain)
+                is_new = True
+        if is_new:
+            is_new = False
+            _enter(arrays, state, scratch, task, chain, cost, objective)
             continue
         chain.counts[STALE] += 1
         _copy(chain.order, chain.new_order)

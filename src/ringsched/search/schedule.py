@@ -13,9 +13,9 @@ from ringsched.engine.state import NUM_IDLE, Arrays, Floats, Integers, State, re
 from ringsched.jit import kernel, part
 from ringsched.model.objective import LAST_FINISH, TARDINESS, Objective
 from ringsched.rules.best_fit import one_server
-from ringsched.rules.quiet_links import quiet_links
+from ringsched.rules.quiet_links import over_quiet_links
 from ringsched.rules.shared import Scratch
-from ringsched.rules.trial import fixed
+from ringsched.rules.table import fixed
 
 
 class Task(NamedTuple):
@@ -186,7 +186,7 @@ def _place(
         return one_server(arrays, state, job)
     if wanted > state.counts[NUM_IDLE] or (habit == PATIENT and wanted <= task.largest_server):
         return False
-    return quiet_links(arrays, state, scratch, job, 0 if habit == QUIET else len(arrays.gpus))
+    return over_quiet_links(arrays, state, scratch, job, 0 if habit == QUIET else len(arrays.gpus))
 
 
 @part

@@ -12,7 +12,7 @@ from ringsched.engine.problem import problem_of
 from ringsched.errors import Infeasible, InputError, UnknownName
 from ringsched.model import OBJECTIVES, Plan, Scenario
 from ringsched.model.checks import instance
-from ringsched.policies.table import POLICIES, policy_named
+from ringsched.policies.table import policies, policy_named
 
 DEFAULT_POLICY = "longest-first"  # in a moment, for any scenario
 
@@ -60,7 +60,7 @@ def planning_of(
 
 
 def _known(policy: str) -> str:
-    names = [known.name for known in POLICIES]
+    names = [known.name for known in policies()]
     if policy not in names:
         made = f"the plan was made by {policy!r}, which cannot plan anew"
         raise InputError(f"must be given, such as {DEFAULT_POLICY}: {made}", field="policy")

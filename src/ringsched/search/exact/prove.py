@@ -11,7 +11,7 @@ from ringsched.engine.clock import SLACK
 from ringsched.engine.problem import Problem
 from ringsched.engine.simulate import LiveCluster, run_events
 from ringsched.engine.state import Run
-from ringsched.jit import compiled
+from ringsched.jit import is_compiled, is_compiling, runnable
 from ringsched.search.exact.explore import explore
 from ringsched.search.exact.instance import Counts, instance_of
 from ringsched.search.exact.node_bound import node_bound
@@ -79,7 +79,8 @@ def _moved(
     return run
 
 
-NODES_AT_ONCE = 20_000  # between two looks at the clock, and at Ctrl-C
+NODES_AT_ONCE = 20_000  # between two looks at the clock, and at Ctrl-C ...
+NODES_AT_FIRST = 200  # ... and as plain Python
 LEVELS_PER_JOB = 8  # its start, its release, its end, and the pieces that begin there
 SPARE_LEVELS = 16
 
@@ -99,6 +100,7 @@ class Rounds:
         self._problem = problem
         self._weights = weights
         self._instance, self._choices = instance_of(problem, weights)
+        self._explore = runnable(explore)
         self.best = incumbent
         self.value = self._value_of(incumbent)
         self.num_nodes = 0
@@ -115,7 +117,7 @@ class Rounds:
         done = False
         while not done and go_on():
             before = int(stack.counters[NODES])
-            done = compiled(explore)(self._instance, stack, piece, NODES_AT_ONCE)
+            done = self._explore(self._instance, stack, piece, self._nodes_at_once())
             self.num_nodes += int(stack.counters[NODES]) - before
         if stack.counters[FOUND]:
             self._improve(stack, 0, 0.0)
@@ -159,15 +161,17 @@ class Rounds:
     def _root_bound(self) -> float:
         stack = self._new_stack(0.0)
         stack.limit[0] = math.inf  # all of the bound, not only whether it is above the limit
-        compiled(explore)(self._instance, stack, 0.0, 0)  # compiled now, not when the clock runs
-        return float(compiled(node_bound)(self._instance, stack, 0))
+        return float(node_bound(self._instance, stack, 0))
+
+    def _nodes_at_once(self) -> int:
+        return NODES_AT_ONCE if is_compiled(explore) else NODES_AT_FIRST
 
     def _new_stack(self, piece: float) -> Stack:
         stack = new_stack(self._instance, self.num_levels(piece))
-        compiled(begin)(self._instance, stack)
+        begin(self._instance, stack)
         for place, job in enumerate(self._choices.jobs):
             if job in self._problem.running:
-                compiled(begin_running)(self._instance, stack, place)
+                begin_running(self._instance, stack, place)
         stack.limit[0] = self._limit
         return stack
 
@@ -215,10 +219,13 @@ def prove(
         Called every few thousand nodes.
     """
     rounds = Rounds(problem, weights, incumbent)
-    deadline = time.monotonic() + time_limit_s  # the compiler has done its work by now
+    deadline = time.monotonic() + time_limit_s
 
     def go_on() -> bool:
+        nonlocal deadline
         on_step()
+        if is_compiling(explore):  # the clock stands still until the compiler has done its work
+            deadline = time.monotonic() + time_limit_s
         return time.monotonic() < deadline
 
     for piece in _pieces(problem.clock.slotted, incumbent.makespan):

@@ -1,17 +1,38 @@
-"""LBSGF, Algorithm 3: least busy server-GPU first."""
+"""The rules of SJF-BCO: FA-FFP (Algorithm 2) for small jobs, LBSGF (Algorithm 3) for large ones."""
 
 from __future__ import annotations
 
 from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.state import LOAD_VERSION, Arrays, Floats, Integers, State
 from ringsched.jit import kernel, part
-from ringsched.rules.shared import Scratch, least
+from ringsched.rules.shared import Queue, Scratch, least
 
 # Places in `selected`.
 _FIRST = 0
 _END = 1
 _JOB = 2
 _LOADS = 3
+
+
+@kernel
+def balanced(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
+    """Choose by FA-FFP for a job of up to κ GPUs, by LBSGF for a larger one (Alg. 1 lines 10 to 13)."""
+    if arrays.gpus[job] <= kappa:
+        return fragment_aware(arrays, state, scratch, job, limit)
+    return least_busy_servers(arrays, state, scratch, job, limit, queue.needed[job])
+
+
+@kernel
+def fragment_aware(arrays: Arrays, state: State, scratch: Scratch, job: int, limit: int) -> bool:
+    """Choose the eligible GPUs by (U, -busy share of the server, server, GPU).
+
+    Line 4 of the pseudo-code sorts by U alone, which is list scheduling; the text packs into servers
+    that are occupied already, so the busiest server wins a tie. The idle share orders servers as the
+    busy share does, the other way round; quotients of small integers compare exactly as floats.
+    """
+    return least(arrays, state, arrays.gpus[job], limit, scratch.servers, state.idle_share)
 
 
 @kernel

@@ -1,0 +1,115 @@
+"""`python -m ringsched.compiling KERNEL...`: put compiled kernels into the cache; all if none is named.
+
+Each kernel is called once with a tiny problem: the types of its arguments are the same for all problems.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from ringsched import jit
+from ringsched.engine.problem import Problem, problem_of
+from ringsched.model import Cluster, Job, Scenario, Server
+
+_SHORT = {"iterations": 20, "gradient_mb": 1.0, "minibatch": 1, "forward_ms": 1.0, "backward_ms": 1.0}
+
+
+def main(names: list[str]) -> int:
+    """Compile the kernels of these names; return 2 if one is unknown."""
+    os.environ["RINGSCHED_KERNELS"] = jit.COMPILED
+    os.environ[jit.COMPILES] = "here"
+    if not set(names) <= set(KERNELS):
+        return 2
+    for compile_kernel in dict.fromkeys(KERNELS[name] for name in names or KERNELS):
+        compile_kernel(_tiny())
+        for name, other in KERNELS.items():
+            if other is compile_kernel:
+                jit.keep(name)
+    return 0
+
+
+def _tiny() -> Problem:
+    """Return a problem of two jobs, one of which has to be spread over servers."""
+    servers = tuple(Server(name=name, gpus=2) for name in ("a", "b"))
+    cluster = Cluster(servers=servers, inter_server_gbps=10.0, intra_server_gbps=200.0, reduce_gbps=400.0)
+    jobs = tuple(Job(name=f"{gpus}", gpus=gpus, **_SHORT) for gpus in (1, 3))  # type: ignore[arg-type]
+    return problem_of(Scenario(cluster=cluster, jobs=jobs))
+
+
+def _trial(problem: Problem) -> None:
+    from ringsched.rules.runner import Runner
+    from ringsched.rules.table import BEST_FIT
+
+    Runner(problem, problem.best_case).run(BEST_FIT)
+
+
+def _own_trial(problem: Problem) -> None:
+    from ringsched.rules.runner import Runner
+    from ringsched.rules.table import Rule, as_planned
+
+    Runner(problem, problem.best_case).run(Rule("own", as_planned))
+
+
+def _search(problem: Problem) -> None:
+    from ringsched.model.objective import objective_named
+    from ringsched.search.anytime import AnytimeSearch
+
+    AnytimeSearch(problem, objective_named("makespan"), target_s=1.0, seed=0, num_threads=1)
+
+
+def _exact(problem: Problem) -> None:
+    from ringsched.model.objective import objective_named
+    from ringsched.policies.exact import solve_exact
+    from ringsched.policies.policy import ANY_ORDER, Settings
+
+    solve_exact(problem, Settings(order=ANY_ORDER, objective=objective_named("makespan")))
+
+
+def _live_cluster(problem: Problem) -> None:
+    from ringsched.engine.simulate import LiveCluster
+
+    cluster = LiveCluster(problem)
+    cluster.start(1, (0, 1, 2))
+    cluster.settle()
+    cluster.advance(cluster.next_completion())
+
+
+def _dispatch(problem: Problem) -> None:
+    from ringsched.online.simulate import simulate
+
+    simulate(problem.scenario)
+
+
+def _follow(problem: Problem) -> None:
+    from ringsched.online.simulate import simulate
+
+    simulate(problem.scenario, "first-fit")
+
+
+def _over_time(problem: Problem) -> None:
+    from ringsched.contention.iteration_time import Ring
+
+    rings = [Ring(problem.works[1], problem.shape((0, 1, 2)), 0.0)]
+    problem.fabric.paces(rings, [0.0], [1.0])
+
+
+# The kernels that Python calls, and what calls them. Some need others on their way, so those come first.
+KERNELS: dict[str, Callable[[Problem], None]] = {
+    "ringsched.rules.trial.run_trial": _trial,
+    "ringsched.search.chain.descend": _search,
+    "ringsched.online.dispatch.dispatch": _dispatch,
+    "ringsched.online.follow.follow": _follow,
+    "ringsched.online.follow.believe_left": _follow,
+    "ringsched.search.exact.explore.explore": _exact,
+    "ringsched.engine.events.start": _live_cluster,
+    "ringsched.engine.events.settle": _live_cluster,
+    "ringsched.engine.events.next_completion": _live_cluster,
+    "ringsched.engine.events.advance": _live_cluster,
+    "ringsched.contention.over_time._sweep": _over_time,
+    "ringsched.rules.trial.run_trial+own": _own_trial,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

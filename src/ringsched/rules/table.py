@@ -1,0 +1,143 @@
+"""Placement rules as data: the table of ours, and the kernel that asks the one in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ringsched.engine.state import IDLE, NUM_IDLE, Arrays, Integers, State
+from ringsched.errors import InputError
+from ringsched.jit import kernel
+from ringsched.rules.adaptive_overlap import adaptive_overlap
+from ringsched.rules.balanced import balanced
+from ringsched.rules.best_fit import best_fit
+from ringsched.rules.first_fit import first_fit
+from ringsched.rules.free_links import free_links
+from ringsched.rules.least_loaded import least_loaded
+from ringsched.rules.least_workload import least_workload
+from ringsched.rules.quiet_links import quiet_links
+from ringsched.rules.random_fit import random_fit
+from ringsched.rules.shared import Queue, Scratch
+
+# Writes the GPUs of a job into `state.chosen`, ascending, and returns True; or False if it has to wait.
+Place = Callable[[Arrays, State, Scratch, Queue, int, int, int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A placement rule: a kernel, and what others need to know of it.
+
+    Parameters
+    ----------
+    place
+        A kernel: a function `(arrays, state, scratch, queue, job, limit, kappa) -> bool` that numba can
+        compile. It is asked only when the cluster has as many idle GPUs as the job needs. `limit` is what
+        the load of a GPU may be at most, `kappa` the parameter of the policy.
+    by_links
+        Whether it may refuse a job for what is on links, although enough GPUs are idle.
+    """
+
+    name: str
+    place: Place
+    by_links: bool = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.place):
+            raise InputError("must be a function", field="place", place=f"rule {self.name!r}")
+        kernel(self.place)
+
+    @property
+    def number(self) -> int:
+        """Its place in the table, by which kernels know it; OWN for a rule of the user's."""
+        return RULES.index(self) if self in RULES else OWN
+
+    @property
+    def own(self) -> Place | None:
+        """The kernel of a rule of the user's; None for a rule of ours."""
+        return self.place if self.number == OWN else None
+
+
+@kernel
+def fixed(arrays: Arrays, state: State, job: int, planned: Integers) -> bool:
+    """Choose the planned GPUs, once the last of them is free."""
+    offset = arrays.gpu_first[job]
+    for at in range(arrays.gpus[job]):
+        gpu = planned[offset + at]
+        if state.holder[gpu] != IDLE:
+            return False
+        state.chosen[at] = gpu
+    return True
+
+
+@kernel
+def as_planned(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
+    """Choose the GPUs that stand in the queue."""
+    return fixed(arrays, state, job, queue.planned)
+
+
+OWN = -1
+# A new rule also needs a line in `place`.
+RULES = (
+    Rule("first-fit", first_fit),
+    Rule("least-loaded", least_loaded),
+    Rule("random", random_fit),
+    Rule("best-fit", best_fit),
+    Rule("balanced", balanced),
+    Rule("as-planned", as_planned, by_links=True),
+    Rule("least-workload", least_workload),
+    Rule("free-links", free_links, by_links=True),
+    Rule("adaptive-overlap", adaptive_overlap, by_links=True),
+    Rule("quiet-links", quiet_links),
+)
+(
+    FIRST_FIT,
+    LEAST_LOADED,
+    RANDOM_FIT,
+    BEST_FIT,
+    BALANCED,
+    AS_PLANNED,
+    LEAST_WORKLOAD,
+    FREE_LINKS,
+    ADAPTIVE_OVERLAP,
+    QUIET_LINKS,
+) = RULES
+
+
+@kernel
+def place(
+    arrays: Arrays,
+    state: State,
+    scratch: Scratch,
+    queue: Queue,
+    rule: int,
+    own: Place | None,
+    job: int,
+    limit: int,
+    kappa: int,
+) -> bool:
+    """Choose GPUs for the job by a rule; False if it has to wait."""
+    if state.counts[NUM_IDLE] < arrays.gpus[job]:
+        return False
+    if own is not None:
+        return own(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 0:
+        return first_fit(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 1:
+        return least_loaded(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 2:
+        return random_fit(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 3:
+        return best_fit(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 4:
+        return balanced(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 5:
+        return as_planned(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 6:
+        return least_workload(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 7:
+        return free_links(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 8:
+        return adaptive_overlap(arrays, state, scratch, queue, job, limit, kappa)
+    return quiet_links(arrays, state, scratch, queue, job, limit, kappa)

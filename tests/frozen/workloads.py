@@ -1,4 +1,4 @@
-"""What `ringsched generate` printed before there was one generator: `python -m tests.frozen.workloads` records.
+"""What `ringsched generate` printed before there was one generator; run this module to record it again.
 
 The records were made by the four generators of the first version. Record again only where a change of
 the bytes is intended.

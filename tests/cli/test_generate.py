@@ -43,6 +43,15 @@ def test_scenario_in_a_file_plans_and_verifies(tmp_path: Path, kind: tuple[objec
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "scenario.json"]
 
 
+@pytest.mark.parametrize("kind", [("paper", "--servers", 12), SMALL], ids=["paper", "uniform"])
+def test_toml_has_the_same_scenario(tmp_path: Path, kind: tuple[object, ...]) -> None:
+    output = tmp_path / "scenario.toml"
+    written = run("generate", *kind, "-o", output).stdout.splitlines()[-1]
+    assert written == f"scenario written to {output}, its jobs to {tmp_path / 'scenario.jobs.csv'}"
+    printed = json.loads(run("generate", *kind, "-q").stdout)
+    assert ringsched.load_scenario(output) == ringsched.scenario_from_dict(printed)
+
+
 def test_summary_as_json(tmp_path: Path) -> None:
     output = tmp_path / "scenario.json"
     summary = json.loads(run("generate", *SMALL, "-o", output, "--json").stdout)

@@ -483,9 +483,8 @@ def test_parts_combine() -> None:
     assert arriving.cluster == cluster
     assert abs(contention_share(arriving) - 0.1) <= 0.005
     without_exchange = generate(Workload.paper(contention_share=0, arrivals=Poisson(0.9)))
-    assert offered_load(without_exchange) == pytest.approx(
-        0.9, rel=0.03
-    )  # the last job arrives before the span ends
+    # The last of 160 jobs arrives somewhat before the span ends.
+    assert offered_load(without_exchange) == pytest.approx(0.9, rel=0.03)
     later = generate(Workload.paper(arrivals=Spread(0.1), contention_share=0))
     assert 300 < later.jobs[-1].submit_s <= 360
 

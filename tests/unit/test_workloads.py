@@ -470,6 +470,7 @@ def test_a_workload_is_a_value() -> None:
     assert generate(text) == generate(mapping)
     assert {text, Workload.uniform(jobs=40, sizes="1:3,4:0.1", models="vgg16:2,resnet50")} == {text}
     assert pickle.loads(pickle.dumps(mapping)) == mapping
+    assert size_mix(Workload.uniform(sizes={1: 1 / 3, 4: 1e-9}).sizes, "sizes") == {1: 1 / 3, 4: 1e-9}
 
 
 def test_parts_combine() -> None:

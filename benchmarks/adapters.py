@@ -40,14 +40,34 @@ def plan_request(scenario: Scenario, policy: str) -> Callable[[], dict[str, Any]
     return answer
 
 
-def generated(kind: str, **options: Any) -> Any:
-    """Return a generated scenario; older versions call switches racks."""
+def generated(kind: str, *, seed: int = 0, **options: Any) -> Any:
+    """Return a generated scenario; older versions have a function for each kind, some call switches racks."""
     import ringsched
 
+    if hasattr(ringsched, "Workload"):
+        return ringsched.generate(_workload(kind, **options), seed=seed)
     generate = getattr(ringsched, f"generate_{kind}")
     if "switches" not in signature(generate).parameters and "switches" in options:
         options["racks"] = options.pop("switches")
-    return generate(**options)
+    return generate(seed=seed, **options)
+
+
+def _workload(kind: str, **options: Any) -> Any:
+    """Return a workload from the arguments of the older functions."""
+    from ringsched import Cluster, Time, Workload
+
+    if kind == "paper":
+        share = {"contention_share": options.pop("contention")} if "contention" in options else {}
+        return Workload.paper(**share, **options)
+    options["cluster"] = Cluster.of_servers(options.pop("servers"), switches=options.pop("switches", 0))
+    if "slot_s" in options:
+        options["time"] = Time(slot_s=options.pop("slot_s"))
+    return getattr(Workload, kind)(**options)
+
+
+def offered_load(scenario: Scenario) -> float:
+    """Return the load that the jobs of a scenario offer its cluster."""
+    return float(_first("ringsched.workloads:offered_load", "ringsched:offered_load")(scenario))
 
 
 def _first(*places: str) -> Any:

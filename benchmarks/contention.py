@@ -36,7 +36,8 @@ def models() -> dict[str, Any]:
 
 def crowded() -> dict[str, Any]:
     """What fair links cost where many share them: 1,000 jobs on 800 GPUs in 5 racks, by two policies."""
-    scenario = ringsched.generate_uniform(seed=1, servers=100, gpus_per_server=8, jobs=1_000, switches=5)
+    cluster = ringsched.Cluster.of_servers(100, switches=5)
+    scenario = ringsched.generate(ringsched.Workload.uniform(jobs=1_000, cluster=cluster), seed=1)
     results: dict[str, Any] = {}
     for policy in ("longest-first", "first-fit"):
         seconds = {model: _seconds_of(scenario, model, policy) for model in MODELS}
@@ -62,7 +63,7 @@ def _seconds_of(scenario: Scenario, model: str, policy: str) -> dict[str, float]
 
 def _costs() -> dict[str, float]:
     """Return the time of a search under fair models over that under the paper's, 160 jobs on 20 servers."""
-    scenario = ringsched.generate_paper(seed=0, servers=20, contention=0.15)
+    scenario = ringsched.generate(ringsched.Workload.paper())
     seconds = {}
     for model in MODELS:
         changed = scenario.replace(contention=scenario.contention.replace(model=model))

@@ -56,6 +56,5 @@ def whatif() -> dict[str, Any]:
 
 
 def _uniform(*, jobs: int, servers: int, switches: int) -> Scenario:
-    return ringsched.generate_uniform(
-        seed=0, servers=servers, gpus_per_server=8, jobs=jobs, switches=switches
-    )
+    cluster = ringsched.Cluster.of_servers(servers, switches=switches)
+    return ringsched.generate(ringsched.Workload.uniform(jobs=jobs, cluster=cluster))

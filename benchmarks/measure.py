@@ -17,7 +17,7 @@ from typing import Any
 from tests.reference.algorithm_1 import sjf_bco
 
 import ringsched
-from ringsched import Scenario
+from ringsched import Cluster, Scenario, Time, Workload, generate
 from ringsched.engine.problem import problem_of
 from ringsched.policies.policy import priorities
 from ringsched.rules.runner import Runner
@@ -25,7 +25,6 @@ from ringsched.rules.table import BALANCED, LEAST_LOADED, Rule
 
 PAPER_SEEDS = 3
 COMPARE_SEEDS = 20
-LARGE = {"jobs": 10_000, "servers": 1_250, "gpus_per_server": 8, "sizes": "paper", "slot_s": 60.0}
 
 
 def best_of(work: Callable[[], object], *, repeats: int, number: int = 1) -> float:
@@ -43,7 +42,7 @@ def one_trial() -> dict[str, Any]:
     """One (theta, kappa) trial of the paper's workload: 160 jobs on 20 servers."""
     results = {}
     for kappa in (1, 8, 32):
-        problem = problem_of(ringsched.generate_paper(seed=0, horizon_s=None))
+        problem = problem_of(generate(Workload.paper(horizon_s=None)))
         runner = Runner(problem, priorities(problem, "smallest-first"))
         runner.run(BALANCED, theta=problem.horizon, kappa=kappa)
 
@@ -58,7 +57,7 @@ def algorithm_1() -> dict[str, Any]:
     """All of SJF-BCO, from scenario to plan, against the literal Algorithm 1 of the tests."""
     ours, literal = 0.0, 0.0
     for seed in range(PAPER_SEEDS):
-        scenario = ringsched.generate_paper(seed=seed)
+        scenario = generate(Workload.paper(), seed=seed)
         ours += best_of(lambda scenario=scenario: _planned(scenario, "sjf-bco"), repeats=5)  # type: ignore[misc]
         literal += best_of(lambda scenario=scenario: sjf_bco(scenario, exact=False, jump=True), repeats=1)  # type: ignore[misc]
     return {
@@ -84,8 +83,9 @@ def large() -> dict[str, Any]:
 
 def one_large_plan(policy: str) -> dict[str, Any]:
     """Plan the large scenario once, kernels loaded; time and peak memory of the whole process."""
-    scenario = ringsched.generate_uniform(seed=0, **LARGE)
-    _planned(ringsched.generate_uniform(seed=0, jobs=10, servers=8, sizes="paper", slot_s=60.0), policy)
+    slots = Time(slot_s=60.0)
+    scenario = generate(Workload.uniform(jobs=10_000, cluster=Cluster.of_servers(1_250), time=slots))
+    _planned(generate(Workload.uniform(jobs=10, cluster=Cluster.of_servers(8), time=slots)), policy)
     started = time.perf_counter()
     plan = ringsched.plan(scenario, policy)
     seconds = time.perf_counter() - started
@@ -99,7 +99,7 @@ def compare() -> dict[str, Any]:
         files = []
         for seed in range(COMPARE_SEEDS):
             path = Path(folder, f"{seed}.json")
-            path.write_text(json.dumps(ringsched.generate_paper(seed=seed).expanded()))
+            path.write_text(json.dumps(generate(Workload.paper(), seed=seed).expanded()))
             files.append(str(path))
         policies = "sjf-bco,first-fit,list-scheduling,random,longest-first"
         command = [sys.executable, "-m", "ringsched", "compare", *files, "--policies", policies, "--json"]
@@ -124,10 +124,8 @@ def scaling() -> dict[str, Any]:
 
 
 def _time_of(*, jobs: int, servers: int, sizes: Any = "paper", rule: Rule = BALANCED) -> float:
-    scenario = ringsched.generate_uniform(
-        seed=0, jobs=jobs, servers=servers, gpus_per_server=8, sizes=sizes, slot_s=600.0
-    )
-    problem = problem_of(scenario)
+    cluster, slots = Cluster.of_servers(servers), Time(slot_s=600.0)
+    problem = problem_of(generate(Workload.uniform(jobs=jobs, sizes=sizes, cluster=cluster, time=slots)))
     runner = Runner(problem, priorities(problem, "smallest-first"))
     return best_of(lambda: runner.run(rule, theta=problem.horizon, kappa=4), repeats=15)
 

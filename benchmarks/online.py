@@ -15,12 +15,11 @@ from typing import Any
 
 import ringsched
 from benchmarks.measure import best_of, exponent
-from ringsched import Scenario, Simulation
+from ringsched import Cluster, Scenario, Simulation, Workload, generate
+from ringsched.workloads import offered_load
 
 TRACES = Path(os.environ.get("RINGSCHED_TRACES", Path(__file__).parents[2] / "shared" / "data" / "traces"))
 MURI_LOAD = 0.8
-# 12,500 GPUs in 50 racks.
-LARGE = {"servers": 1250, "gpus_per_server": 10, "switches": 50, "load": 0.8}
 LARGE_JOBS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 SIMPY_JOBS = 4000
 
@@ -33,7 +32,7 @@ def philly() -> dict[str, Any]:
 def muri() -> dict[str, Any]:
     """The Muri trace at a load of 0.8 on 64 servers x 8 GPUs in 8 racks; most jobs have several GPUs."""
     scenario = _muri()
-    results = {"jobs": len(scenario.jobs), "load": ringsched.offered_load(scenario)}
+    results = {"jobs": len(scenario.jobs), "load": offered_load(scenario)}
     return results | _dispatching(scenario)
 
 
@@ -72,7 +71,8 @@ def million() -> dict[str, Any]:
 
 def one_large(jobs: str) -> dict[str, Any]:
     """Simulate so many jobs once, kernels loaded; time and peak memory of the whole process."""
-    scenario = ringsched.generate_poisson(seed=0, jobs=int(jobs), **LARGE)
+    cluster = Cluster.of_servers(1250, 10, switches=50)
+    scenario = generate(Workload.poisson(load=0.8, jobs=int(jobs), cluster=cluster))
     ringsched.simulate(scenario.replace(jobs=scenario.jobs[:100]))
     repeats = max(2, 100_000 // int(jobs))
     seconds = best_of(lambda: ringsched.simulate(scenario), repeats=repeats)
@@ -83,7 +83,8 @@ def simpy() -> dict[str, Any]:
     """The same scenario in plain SimPy: 4,000 jobs at a load of 0.8 on 64 servers x 8 GPUs, fifo."""
     from benchmarks import simpy_model
 
-    scenario = ringsched.generate_poisson(seed=0, jobs=SIMPY_JOBS, servers=64, switches=8, load=0.8)
+    cluster = Cluster.of_servers(64, switches=8)
+    scenario = generate(Workload.poisson(load=0.8, jobs=SIMPY_JOBS, cluster=cluster))
     started = time.perf_counter()
     starts_s, finishes_s = simpy_model.run(scenario)
     theirs = time.perf_counter() - started
@@ -148,7 +149,7 @@ def _philly() -> Scenario:
 def _muri() -> Scenario:
     """Return the trace with its arrivals brought closer together, or further apart, to the load."""
     scenario = ringsched.import_trace(TRACES / "muri_trace1.csv.gz", "muri").scenario
-    factor = ringsched.offered_load(scenario) / MURI_LOAD
+    factor = offered_load(scenario) / MURI_LOAD
     jobs = tuple(job.replace(submit_s=job.submit_s * factor) for job in scenario.jobs)
     return scenario.replace(jobs=jobs)
 

@@ -79,7 +79,7 @@ def large_search() -> dict[str, Any]:
 
 def one_large_search() -> dict[str, Any]:
     """Search the large scenario once; how much of the way to the bound it closes, and the peak memory."""
-    scenario = ringsched.generate_paper(seed=1, servers=128, jobs=2000, contention=0.15, horizon_s=None)
+    scenario = ringsched.generate(ringsched.Workload.paper(128, horizon_s=None, jobs=2000), seed=1)
     best = min(_simple_plans(scenario), key=lambda plan: plan.makespan_s)
     plan = ringsched.plan(scenario, "search", time_limit_s=60)
     return {
@@ -157,7 +157,7 @@ def _makespan_row(scenario: Scenario) -> dict[str, float]:
 
 def _scenario(seed: int, servers: int, contention: float) -> Scenario:
     # Without T: SJF-BCO is infeasible within 1200 slots on some draws of ten servers.
-    return ringsched.generate_paper(seed=seed, servers=servers, contention=contention, horizon_s=None)
+    return ringsched.generate(ringsched.Workload.paper(servers, contention, horizon_s=None), seed=seed)
 
 
 def _simple_plans(scenario: Scenario) -> list[Plan]:

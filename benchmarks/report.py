@@ -42,13 +42,14 @@ def report() -> dict[str, Any]:
 
 
 def _paper() -> tuple[Scenario, list[Plan]]:
-    scenario = ringsched.generate_paper(seed=1)
+    scenario = ringsched.generate(ringsched.Workload.paper(), seed=1)
     policies = ("list-scheduling", "sjf-bco", "longest-first")
     return scenario, [ringsched.plan(scenario, policy) for policy in policies]
 
 
 def _uniform(*, jobs: int, servers: int) -> tuple[Scenario, list[Plan]]:
-    scenario = ringsched.generate_uniform(seed=0, servers=servers, gpus_per_server=8, jobs=jobs, switches=10)
+    cluster = ringsched.Cluster.of_servers(servers, switches=10)
+    scenario = ringsched.generate(ringsched.Workload.uniform(jobs=jobs, cluster=cluster))
     return scenario, [ringsched.plan(scenario, "list-scheduling")]
 
 

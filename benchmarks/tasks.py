@@ -70,7 +70,7 @@ def _trials() -> Iterator[tuple[str, Prepare]]:
 
 
 def _one_trial(kappa: int) -> Prepared:
-    return adapters.trial(ringsched.generate_paper(seed=0, horizon_s=None), kappa=kappa), _itself
+    return adapters.trial(adapters.generated("paper", seed=0, horizon_s=None), kappa=kappa), _itself
 
 
 def _scaled_trial(jobs: int, servers: int, sizes: Any = "paper", rule: str = "BALANCED") -> Prepared:
@@ -97,7 +97,7 @@ def _plans() -> Iterator[tuple[str, Prepare]]:
 
 
 def _algorithm_1() -> Prepared:
-    scenarios = [ringsched.generate_paper(seed=seed) for seed in range(3)]
+    scenarios = [adapters.generated("paper", seed=seed) for seed in range(3)]
 
     def work() -> list[Plan]:
         plans = []
@@ -115,20 +115,22 @@ def _large(policy: str, jobs: int) -> Prepared:
 
 
 def _compare() -> Prepared:
-    scenarios = [ringsched.generate_paper(seed=seed) for seed in range(COMPARE_SEEDS)]
+    scenarios = [adapters.generated("paper", seed=seed) for seed in range(COMPARE_SEEDS)]
     work = partial(ringsched.compare, scenarios, COMPARED, workers=1)
     return work, lambda comparison: [row.makespan_s for row in comparison.rows]
 
 
 def _compare_command() -> Prepared:
-    files = [_saved(ringsched.generate_paper(seed=seed)) for seed in range(COMPARE_SEEDS)]
+    files = [_saved(adapters.generated("paper", seed=seed)) for seed in range(COMPARE_SEEDS)]
     # Few and quick policies: most of this is the start of a command and its processes.
     return _command("compare", *files, "--policies", "longest-first,first-fit", "--json"), _nothing
 
 
 def _bounds(size: str, objective: str) -> Prepared:
     scenario = (
-        ringsched.generate_paper(seed=1) if size == "paper" else _uniform(jobs=2000, servers=250, switches=10)
+        adapters.generated("paper", seed=1)
+        if size == "paper"
+        else _uniform(jobs=2000, servers=250, switches=10)
     )
     work = partial(ringsched.lower_bounds, scenario, objective)
     return work, lambda bounds: [bound.value_s for bound in bounds]
@@ -180,12 +182,12 @@ def _searches() -> Iterator[tuple[str, Prepare]]:
 
 
 def _search(contention: float, servers: int, objective: str = "makespan", model: str = "paper") -> Prepared:
-    scenario = ringsched.generate_paper(seed=2, servers=servers, contention=contention, horizon_s=None)
+    scenario = adapters.generated("paper", seed=2, servers=servers, contention=contention, horizon_s=None)
     return _searched(_under(scenario, model), SCHEDULES, objective)
 
 
 def _large_search() -> Prepared:
-    scenario = ringsched.generate_paper(seed=1, servers=128, jobs=2000, contention=0.15, horizon_s=None)
+    scenario = adapters.generated("paper", seed=1, servers=128, jobs=2000, contention=0.15, horizon_s=None)
     return _searched(scenario, 50, "makespan")
 
 
@@ -284,7 +286,7 @@ def _one_more_job(policy: str) -> Prepared:
 
 
 def _verify_paper() -> Prepared:
-    scenario = ringsched.generate_paper(seed=1)
+    scenario = adapters.generated("paper", seed=1)
     return partial(ringsched.verify, scenario, ringsched.plan(scenario, "sjf-bco")), _valid
 
 
@@ -294,7 +296,7 @@ def _verify_large() -> Prepared:
 
 
 def _report_paper() -> Prepared:
-    scenario = ringsched.generate_paper(seed=1)
+    scenario = adapters.generated("paper", seed=1)
     plans = [ringsched.plan(scenario, each) for each in ("list-scheduling", "sjf-bco", "longest-first")]
     return partial(ringsched.report, scenario, plans), _nothing
 
@@ -334,7 +336,7 @@ def _lab() -> Iterator[tuple[str, Prepare]]:
 
 def _request(jobs: int, policy: str) -> Prepared:
     if jobs == 160:
-        scenario = ringsched.generate_paper(seed=1, horizon_s=None)
+        scenario = adapters.generated("paper", seed=1, horizon_s=None)
     else:
         scenario = _uniform(jobs=jobs, servers=jobs // 8, switches=10)
     return adapters.plan_request(scenario, policy), lambda reply: json.loads(reply.content)["plan"][
@@ -343,7 +345,7 @@ def _request(jobs: int, policy: str) -> Prepared:
 
 
 def _uniform(*, jobs: int, servers: int, seed: int = 0, **options: Any) -> Scenario:
-    return adapters.generated("uniform", seed=seed, servers=servers, gpus_per_server=8, jobs=jobs, **options)
+    return adapters.generated("uniform", seed=seed, servers=servers, jobs=jobs, **options)
 
 
 def _under(scenario: Scenario, model: str) -> Scenario:
@@ -369,7 +371,7 @@ def _muri() -> Scenario:
             "poisson", seed=0, jobs=1500, servers=64, switches=8, load=0.8, sizes="paper"
         )
     scenario = ringsched.import_trace(path, "muri").scenario
-    factor = ringsched.offered_load(scenario) / 0.8
+    factor = adapters.offered_load(scenario) / 0.8
     return scenario.replace(jobs=tuple(job.replace(submit_s=job.submit_s * factor) for job in scenario.jobs))
 
 

@@ -28,7 +28,7 @@ def covered(times: list[tuple[float, float]]) -> float:
 
 
 def main(num_seeds: int = 3) -> None:
-    workloads = [ringsched.generate_paper(seed) for seed in range(num_seeds)]
+    workloads = [ringsched.generate(ringsched.Workload.paper(), seed=seed) for seed in range(num_seeds)]
     print("links    makespan s  mean completion s  lanes idle")
     show("shared", [plan_shared(scenario) for scenario in workloads])
     for lanes in (1, 2, 4, 8):

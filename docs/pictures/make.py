@@ -33,7 +33,7 @@ def main() -> None:
         ringsched.draw_pictures(scenario, plans, folder)
         for name in KEPT:
             shutil.copyfile(Path(folder, name), FOLDER / name)
-    large = ringsched.generate_paper(seed=1)
+    large = ringsched.generate(ringsched.Workload.paper(), seed=1)
     policies = ("list-scheduling", "sjf-bco", "longest-first")
     page = ringsched.report(large, [ringsched.plan(large, policy) for policy in policies])
     screenshot(

@@ -67,14 +67,6 @@ if TYPE_CHECKING:
     from ringsched.calibrate.measurements import Measurement, load_measurements, save_measurements
     from ringsched.formats.calibration import load_calibration
     from ringsched.formats.scenario_text import save_scenario
-    from ringsched.generate import (
-        contention_share,
-        generate_diurnal,
-        generate_paper,
-        generate_poisson,
-        generate_uniform,
-        offered_load,
-    )
     from ringsched.importing import DroppedRows, ImportedTrace, ImportReport, import_trace
     from ringsched.model.calibration import Calibration, apply_calibration
     from ringsched.online.settings import Standing
@@ -86,6 +78,8 @@ if TYPE_CHECKING:
     from ringsched.reporting.pictures.draw import draw_pictures
     from ringsched.reporting.report import report
     from ringsched.ring import RingRun, all_reduce
+    from ringsched.workloads.generator import generate
+    from ringsched.workloads.workload import Workload
 
 # Loaded when first asked for, so that importing ringsched stays quick.
 _LATER = {
@@ -94,8 +88,8 @@ _LATER = {
     "LinkAccount": "ringsched.analysis.explain.ledger",
     "explain": "ringsched.analysis.explain.explain",
     "Ledger": "ringsched.analysis.explain.ledger",
-    "Gain": "ringsched.analysis.explain.explain",
-    "WithoutJob": "ringsched.analysis.explain.explain",
+    "Gain": "ringsched.analysis.explain.ledger",
+    "WithoutJob": "ringsched.analysis.explain.ledger",
     "compare": "ringsched.analysis.compare.compare",
     "Comparison": "ringsched.analysis.compare.compare",
     "UnderModel": "ringsched.analysis.compare.compare",
@@ -134,12 +128,6 @@ _LATER = {
     "Measurement": "ringsched.calibrate.measurements",
     "load_measurements": "ringsched.calibrate.measurements",
     "save_measurements": "ringsched.calibrate.measurements",
-    "contention_share": "ringsched.generate",
-    "generate_diurnal": "ringsched.generate",
-    "generate_paper": "ringsched.generate",
-    "generate_poisson": "ringsched.generate",
-    "generate_uniform": "ringsched.generate",
-    "offered_load": "ringsched.generate",
     "DroppedRows": "ringsched.importing",
     "ImportReport": "ringsched.importing",
     "ImportedTrace": "ringsched.importing",
@@ -157,6 +145,8 @@ _LATER = {
     "report": "ringsched.reporting.report",
     "RingRun": "ringsched.ring",
     "all_reduce": "ringsched.ring",
+    "Workload": "ringsched.workloads",
+    "generate": "ringsched.workloads",
 }
 
 __all__ = [
@@ -231,19 +221,16 @@ __all__ = [
     "Violation",
     "WhatIf",
     "WithoutJob",
+    "Workload",
     "__version__",
     "all_reduce",
     "apply_calibration",
     "calibration_of",
     "compare",
-    "contention_share",
     "draw_pictures",
     "explain",
     "fit_measurements",
-    "generate_diurnal",
-    "generate_paper",
-    "generate_poisson",
-    "generate_uniform",
+    "generate",
     "import_trace",
     "list_policies",
     "load_calibration",
@@ -252,7 +239,6 @@ __all__ = [
     "load_scenario",
     "lower_bounds",
     "metrics_of",
-    "offered_load",
     "over_time",
     "perfetto_trace",
     "plan",

@@ -133,7 +133,8 @@ def test_paper_is_white_and_has_all_plans(opened: Opener, tmp_path: Path) -> Non
 
 def three_plans() -> tuple[ringsched.Scenario, dict[str, ringsched.Plan]]:
     """Tables as wide as they get: long names, large numbers, twelve culprits."""
-    problem = ringsched.generate_uniform(seed=2, servers=12, gpus_per_server=8, jobs=60, switches=3)
+    cluster = ringsched.Cluster.of_servers(12, switches=3)
+    problem = ringsched.generate(ringsched.Workload.uniform(jobs=60, cluster=cluster), seed=2)
     policies = ("random", "list-scheduling", "longest-first")
     return problem, {f"tonight by {policy}": ringsched.plan(problem, policy) for policy in policies}
 
@@ -245,7 +246,8 @@ def test_an_invalid_plan_says_so(opened: Opener) -> None:
 
 
 def test_two_thousand_jobs_are_all_drawn(opened: Opener) -> None:
-    problem = ringsched.generate_uniform(seed=0, servers=250, gpus_per_server=8, jobs=2000, switches=10)
+    cluster = ringsched.Cluster.of_servers(250, switches=10)
+    problem = ringsched.generate(ringsched.Workload.uniform(jobs=2000, cluster=cluster))
     visit = opened(problem, ringsched.plan(problem, "longest-first"))
     assert visit.page.locator(JOBS).count() == 2000
     assert overflow(visit) <= 0

@@ -10,7 +10,9 @@ import pytest
 from tests.cli.helpers import OLD_BYTES, run, run_process, sentence
 
 import ringsched
+from ringsched import Cluster, Time, Workload, generate
 from ringsched.cli.generate import generate_command
+from ringsched.workloads import contention_share
 
 SMALL = ("uniform", "--servers", 4, "--jobs", 12, "--sizes", "1:3,4")
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
@@ -20,11 +22,11 @@ def test_scenario_on_stdout_and_summary_on_stderr() -> None:
     result = run("generate", "paper")
     assert result.exit_code == 0
     scenario = ringsched.scenario_from_dict(json.loads(result.stdout))
-    assert scenario == ringsched.generate_paper()
+    assert scenario == generate(Workload.paper())
     first, share, bound = result.stderr.splitlines()
     gpus = sum(job.gpus for job in scenario.jobs)
     assert first == f"160 jobs that ask for {gpus} GPUs, on 20 servers with {scenario.cluster.capacity} GPUs"
-    reached = ringsched.contention_share(scenario)
+    reached = contention_share(scenario)
     assert share == f"contention share  {reached:.3f} of the jobs' time under list-scheduling"
     assert bound == f"lower bound       {ringsched.lower_bounds(scenario)[0].value_s:.0f} s"
 
@@ -41,6 +43,15 @@ def test_scenario_in_a_file_plans_and_verifies(tmp_path: Path, kind: tuple[objec
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "scenario.json"]
 
 
+@pytest.mark.parametrize("kind", [("paper", "--servers", 12), SMALL], ids=["paper", "uniform"])
+def test_toml_has_the_same_scenario(tmp_path: Path, kind: tuple[object, ...]) -> None:
+    output = tmp_path / "scenario.toml"
+    written = run("generate", *kind, "-o", output).stdout.splitlines()[-1]
+    assert written == f"scenario written to {output}, its jobs to {tmp_path / 'scenario.jobs.csv'}"
+    printed = json.loads(run("generate", *kind, "-q").stdout)
+    assert ringsched.load_scenario(output) == ringsched.scenario_from_dict(printed)
+
+
 def test_summary_as_json(tmp_path: Path) -> None:
     output = tmp_path / "scenario.json"
     summary = json.loads(run("generate", *SMALL, "-o", output, "--json").stdout)
@@ -52,7 +63,7 @@ def test_summary_as_json(tmp_path: Path) -> None:
         "job_gpus": 21,
         "num_servers": 4,
         "server_gpus": 32,
-        "contention_share": ringsched.contention_share(scenario),
+        "contention_share": contention_share(scenario),
         "lower_bound_s": ringsched.lower_bounds(scenario)[0].value_s,
         "output": str(output),
     }
@@ -73,7 +84,7 @@ def test_quiet(tmp_path: Path) -> None:
 def test_options_reach_the_workload() -> None:
     options = ("--contention", 0, "--servers", 9, "--jobs", 16, "--horizon", "none", "--share-servers", 12)
     printed = json.loads(run("generate", "paper", "--seed", 4, *options, "-q").stdout)
-    expected = ringsched.generate_paper(4, 9, 0, None, jobs=16, share_servers=12)
+    expected = generate(Workload.paper(9, 0, horizon_s=None, share_servers=12, jobs=16), seed=4)
     assert ringsched.scenario_from_dict(printed) == expected
     options = (
         *(
@@ -94,11 +105,17 @@ def test_options_reach_the_workload() -> None:
         *("--rack-uplink-gbps", 50, "--slot", 60, "--seed", 8),
     )
     printed = json.loads(run("generate", "uniform", *options, "-q").stdout)
-    expected = ringsched.generate_uniform(
-        8, 6, 4, 9, switches=2, sizes="2", models="vision", min_hours=2, max_hours=3, submit_hours=1,
-        inter_server_gbps=25, switch_uplink_gbps=50, slot_s=60,
-    )  # fmt: skip
-    assert ringsched.scenario_from_dict(printed) == expected
+    workload = Workload.uniform(
+        submit_hours=1,
+        jobs=9,
+        sizes="2",
+        models="vision",
+        min_hours=2,
+        max_hours=3,
+        cluster=Cluster.of_servers(6, 4, switches=2, inter_server_gbps=25, switch_uplink_gbps=50),
+        time=Time(slot_s=60),
+    )
+    assert ringsched.scenario_from_dict(printed) == generate(workload, seed=8)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ import pytest
 from tests.cli.helpers import OLD_BYTES, run, sentence
 
 import ringsched
+from ringsched import Cluster, Time, Workload, generate
 from ringsched.cli.generate import generate_command
+from ringsched.workloads import offered_load
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 KINDS = ["poisson", "diurnal"]
@@ -35,7 +37,7 @@ def test_summary_as_json_and_none(kind: str, tmp_path: Path) -> None:
     summary = json.loads(run("generate", kind, "--jobs", 40, "-o", output, "--json").stdout)
     scenario = ringsched.load_scenario(output)
     assert summary["scenario_sha256"] == scenario.sha256()
-    assert summary["load"] == ringsched.offered_load(scenario)
+    assert summary["load"] == offered_load(scenario)
     quiet = run("generate", kind, "--jobs", 40, "-q")
     assert (quiet.stdout, quiet.stderr) == (output.read_text(encoding="utf-8"), "")
 
@@ -47,13 +49,18 @@ def test_options_reach_the_workload() -> None:
         *("--rack-uplink-gbps", 50, "--slot", 60, "--seed", 8),
     )
     fields = {
-        "switches": 2, "sizes": "2", "models": "vision", "min_hours": 2, "max_hours": 3, "load": 0.5,
-        "inter_server_gbps": 25, "switch_uplink_gbps": 50, "slot_s": 60,
-    }  # fmt: skip
+        "jobs": 9,
+        "sizes": "2",
+        "models": "vision",
+        "min_hours": 2,
+        "max_hours": 3,
+        "cluster": Cluster.of_servers(6, 4, switches=2, inter_server_gbps=25, switch_uplink_gbps=50),
+        "time": Time(slot_s=60),
+    }
     printed = json.loads(run("generate", "poisson", *options, "-q").stdout)
-    assert ringsched.scenario_from_dict(printed) == ringsched.generate_poisson(8, 6, 4, 9, **fields)
+    assert ringsched.scenario_from_dict(printed) == generate(Workload.poisson(0.5, **fields), seed=8)
     printed = json.loads(run("generate", "diurnal", *options, "--swing", 0.3, "--peak-hour", 9, "-q").stdout)
-    expected = ringsched.generate_diurnal(8, 6, 4, 9, swing=0.3, peak_hour=9, **fields)
+    expected = generate(Workload.diurnal(0.5, 0.3, 9, **fields), seed=8)
     assert ringsched.scenario_from_dict(printed) == expected
 
 

@@ -24,7 +24,9 @@ def assert_same(scenario: Scenario) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_hundreds_of_jobs(seed: int, model: str) -> None:
     """Racks, large jobs and a load at which many wait."""
-    scenario = ringsched.generate_poisson(seed=seed, jobs=tried(400), servers=8, switches=2, load=0.95)
+    cluster = ringsched.Cluster.of_servers(8, switches=2)
+    workload = ringsched.Workload.poisson(load=0.95, jobs=tried(400), cluster=cluster)
+    scenario = ringsched.generate(workload, seed=seed)
     assert_same(scenario.replace(time=scenario.time.replace(model=model, slot_s=60.0)))
 
 

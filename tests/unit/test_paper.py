@@ -42,7 +42,7 @@ def test_rows_are_paired_over_seeds(two_seeds: ringsched.Reproduction) -> None:
 
 
 def test_sjf_bco_of_fig_4_is_the_plan_anyone_gets(two_seeds: ringsched.Reproduction) -> None:
-    plan = ringsched.plan(ringsched.generate_paper(seed=1), "sjf-bco")
+    plan = ringsched.plan(ringsched.generate(ringsched.Workload.paper(), seed=1), "sjf-bco")
     row = next(row for row in two_seeds.rows["policies"] if row.seed == 1 and row.policy == "sjf-bco")
     assert (row.makespan_s, row.mean_completion_s) == (plan.makespan_s, plan.mean_completion_s)
     assert row.theta == plan.params["theta"]
@@ -61,7 +61,8 @@ def test_the_best_kappa_of_the_sweep_is_not_far_from_the_one_that_is_searched(
 
 def test_the_servers_of_a_sweep_are_the_first_of_one_draw() -> None:
     few, many = (
-        ringsched.generate_paper(seed=3, servers=n, share_servers=20, horizon_s=1500) for n in (10, 20)
+        ringsched.generate(ringsched.Workload.paper(n, share_servers=20, horizon_s=1500), seed=3)
+        for n in (10, 20)
     )
     assert few.cluster.servers == many.cluster.servers[:10]
     assert few.jobs == many.jobs

@@ -196,7 +196,7 @@ def _lightness(colour: str) -> float:
 
 @pytest.mark.compiled
 def test_the_papers_workload_is_a_small_file() -> None:
-    problem = ringsched.generate_paper(seed=0)
+    problem = ringsched.generate(ringsched.Workload.paper())
     assert len(problem.jobs) == 160
     plans = [ringsched.plan(problem, policy) for policy in ("list-scheduling", "sjf-bco", "longest-first")]
     assert len(ringsched.report(problem, plans).encode()) < 3 * MEGABYTE
@@ -332,7 +332,8 @@ def test_lines_between_rows_do_not_hide_jobs() -> None:
 
     from ringsched.reporting.pictures import gantt
 
-    problem = ringsched.generate_uniform(seed=0, servers=250, gpus_per_server=8, jobs=400, sizes={8: 1})
+    cluster = ringsched.Cluster.of_servers(250)
+    problem = ringsched.generate(ringsched.Workload.uniform(jobs=400, sizes="8", cluster=cluster))
     data = drawn(problem)
     canvas = FigureCanvasAgg(gantt.draw(data, data["plans"][0]))
     canvas.draw()

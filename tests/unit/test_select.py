@@ -17,10 +17,9 @@ from ringsched.rules.shared import new_scratch
 
 def loaded(num_servers: int, num_gpus: int, loads: list[int]) -> tuple[Arrays, State]:
     """All GPUs idle, with these loads."""
-    scenario = ringsched.generate_uniform(
-        servers=num_servers, gpus_per_server=num_gpus, jobs=1, sizes={num_servers * num_gpus: 1}
-    )
-    arrays = arrays_of(problem_of(scenario))
+    cluster = ringsched.Cluster.of_servers(num_servers, num_gpus)
+    workload = ringsched.Workload.uniform(jobs=1, sizes={num_servers * num_gpus: 1}, cluster=cluster)
+    arrays = arrays_of(problem_of(ringsched.generate(workload)))
     state = new_state(arrays)
     reset(arrays, state)
     state.load[:] = loads
@@ -73,6 +72,8 @@ def test_jobs_as_large_as_the_cluster_compared_every_pair(
 def test_whole_cluster_jobs_on_40000_gpus(policy: str) -> None:
     """A minute a trial when the choice compared every pair, a fifth of a second now."""
     sizes = {40_000: 1, 20_000: 1, 1: 2}
-    scenario = ringsched.generate_uniform(servers=5000, jobs=24, sizes=sizes, slot_s=600.0)
+    cluster, time = ringsched.Cluster.of_servers(5000), ringsched.Time(slot_s=600.0)
+    workload = ringsched.Workload.uniform(jobs=24, sizes=sizes, cluster=cluster, time=time)
+    scenario = ringsched.generate(workload)
     plan = ringsched.plan(scenario, policy)
     assert ringsched.verify(scenario, plan).valid

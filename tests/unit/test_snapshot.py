@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-import ringsched
-from ringsched import Scenario
+from ringsched import Cluster, Scenario, Time, Workload, generate
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.online.planning import Snapshots
 from ringsched.rules.shared import charges
 
 
 def scenario_of(*, slot_s: float | None) -> Scenario:
-    return ringsched.generate_poisson(
-        seed=4, jobs=40, servers=6, switches=2, sizes="paper", load=2, slot_s=slot_s
-    )
+    time = Time(model="continuous") if slot_s is None else Time(slot_s=slot_s)
+    cluster = Cluster.of_servers(6, switches=2)
+    return generate(Workload.poisson(load=2, jobs=40, sizes="paper", cluster=cluster, time=time), seed=4)
 
 
 def standing(scenario: Scenario, problem: Problem, waiting: list[int], left: dict[int, int]) -> Scenario:

@@ -217,7 +217,7 @@ def test_who_waits_for_gpus_holds_back_only_those_who_want_them_too() -> None:
 
 
 def test_what_matters_is_tried_even_if_there_is_time_for_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = ringsched.generate_uniform(jobs=120, servers=16)
+    busy = ringsched.generate(ringsched.Workload.uniform(jobs=120, cluster=ringsched.Cluster.of_servers(16)))
     plan = ringsched.plan(busy, "list-scheduling")
     wide = FIRST.jobs[0].replace(name="wide", gpus=8, iterations=60_000)
     full = ringsched.whatif_job(busy, wide, plan=plan)

@@ -35,7 +35,8 @@ LIMITS = Limits(workers=1, searches=1, work_s=HANGS_S)
 
 
 def body(policy: str, num_jobs: int = 10, **options: Any) -> bytes:
-    scenario = ringsched.generate_uniform(seed=0, servers=10, gpus_per_server=8, jobs=num_jobs, switches=2)
+    cluster = ringsched.Cluster.of_servers(10, switches=2)
+    scenario = ringsched.generate(ringsched.Workload.uniform(jobs=num_jobs, cluster=cluster))
     return json.dumps({"scenario": scenario.expanded(), "policy": policy, **options}).encode()
 
 

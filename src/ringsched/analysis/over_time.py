@@ -58,7 +58,8 @@ def over_time(simulation: Simulation) -> OverTime:
     Examples
     --------
     >>> import ringsched
-    >>> scenario = ringsched.generate_poisson(jobs=200, servers=4, load=0.8)
+    >>> workload = ringsched.Workload.poisson(jobs=200, cluster=ringsched.Cluster.of_servers(4))
+    >>> scenario = ringsched.generate(workload)
     >>> result = over_time(ringsched.simulate(scenario, "fifo", backfill="easy"))
     >>> result.num_broken_promises, 0 < result.gpu_utilisation < 1
     (0, True)
@@ -162,7 +163,8 @@ def series_columns(simulation: Simulation, step_s: float | None = None) -> dict[
     Examples
     --------
     >>> import ringsched
-    >>> scenario = ringsched.generate_poisson(jobs=50, servers=2)
+    >>> workload = ringsched.Workload.poisson(jobs=50, cluster=ringsched.Cluster.of_servers(2))
+    >>> scenario = ringsched.generate(workload)
     >>> list(series_columns(ringsched.simulate(scenario), step_s=3600))[:3]
     ['time_s', 'mean_queue_length', 'max_queue_length']
     """

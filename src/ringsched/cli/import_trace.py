@@ -15,8 +15,8 @@ from ringsched.errors import InputError
 from ringsched.formats.files import check_writable
 from ringsched.formats.plan import save_plan
 from ringsched.formats.traces.formats import FORMATS
-from ringsched.generate.mixes import MODEL_MIXES
 from ringsched.importing import ImportedTrace, ImportReport, import_trace
+from ringsched.workloads.mixes import MODEL_MIXES
 
 
 @click.command("import")

@@ -187,12 +187,11 @@ def iterations_done(stays: Sequence[Stay], cluster: Cluster, contention: Content
 
     Examples
     --------
-    >>> from ringsched.generate.cluster import CONTENTION, like_servers
     >>> job = Job(
     ...     name="a", gpus=1, iterations=1, gradient_mb=9, minibatch=1, forward_ms=0, backward_ms=200
     ... )
     >>> stay = Stay(job, 0.0, 10.0, Placement({"s0": [3]}))
-    >>> iterations_done([stay], like_servers(1, 8), CONTENTION.replace(server_latency_ms=0))
+    >>> iterations_done([stay], Cluster.of_servers(1), Contention(degradation=0.2745))
     [50.0]
     """
     fabric = fabric_of(cluster, contention)

@@ -11,7 +11,6 @@ from ringsched.errors import InputError
 from ringsched.formats.decode import parse
 from ringsched.formats.files import read_text
 from ringsched.formats.scenario import load_scenario
-from ringsched.generate.cluster import CONTENTION, like_servers
 from ringsched.model import Cluster, Contention, Time
 from ringsched.model.checks import MAX_GPUS, integer, shown
 
@@ -30,7 +29,7 @@ def cluster_of_spec(path: Path) -> Cluster:
     cells = dict(zip((name.strip() for name in header), rows[0], strict=False))
     try:
         switches, nodes, gpus = (_count(cells, column) for column in COLUMNS)
-        return like_servers(switches * nodes, gpus, switches if switches > 1 else 0)
+        return Cluster.of_servers(switches * nodes, gpus, switches=switches if switches > 1 else 0)
     except InputError as error:
         raise error.located(place="line 2", file=str(path)) from None
 
@@ -72,18 +71,18 @@ def surroundings_of(cluster: object) -> Surroundings:
     (512, True)
     """
     if cluster is None:
-        servers = like_servers(NUM_SERVERS, GPUS_PER_SERVER, NUM_SWITCHES)
-        return Surroundings(servers, CONTENTION, CONTINUOUS)
+        servers = Cluster.of_servers(NUM_SERVERS, GPUS_PER_SERVER, switches=NUM_SWITCHES)
+        return Surroundings(servers, Contention.ethernet(), CONTINUOUS)
     if isinstance(cluster, Cluster):
-        return Surroundings(cluster, CONTENTION, CONTINUOUS)
+        return Surroundings(cluster, Contention.ethernet(), CONTINUOUS)
     if not isinstance(cluster, str | os.PathLike):
         raise InputError(f"must be a Cluster or a file, not {shown(cluster)}", field="cluster")
     path = Path(cluster)
     if path.suffix.lower() == ".csv":
-        return Surroundings(cluster_of_spec(path), CONTENTION, CONTINUOUS)
+        return Surroundings(cluster_of_spec(path), Contention.ethernet(), CONTINUOUS)
     scenario, stated = load_scenario(path), parse(path)
     return Surroundings(
         scenario.cluster,
-        scenario.contention if "contention" in stated else CONTENTION,
+        scenario.contention if "contention" in stated else Contention.ethernet(),
         scenario.time if "time" in stated else CONTINUOUS,
     )

@@ -10,9 +10,9 @@ from ringsched.contention.over_time import Stay, iterations_done
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.formats.jobs import CATALOGUE
 from ringsched.formats.traces.table import BadRow, Recorded, TraceRow
-from ringsched.generate.cluster import CONTENTION, INTER_SERVER_GBPS, INTRA_SERVER_GBPS, REDUCE_GBPS
 from ringsched.importing.report import Tally
-from ringsched.model import Cluster, Job, Placement, Plan, Scenario, Server, Time
+from ringsched.model import Cluster, Contention, Job, Placement, Plan, Scenario, Server, Time
+from ringsched.model.cluster import INTER_SERVER_GBPS, INTRA_SERVER_GBPS, REDUCE_GBPS
 from ringsched.policies.policy import plan_of
 
 OVERLAP = "overlaps another record"
@@ -21,7 +21,7 @@ POLICY = "recorded"
 EARLY_S = 1e-6
 # Without latency every term of tau is a multiple of the job's own figures, so that one factor on them
 # makes any duration a whole number of iterations.
-NO_LATENCY = CONTENTION.replace(server_latency_ms=0.0)
+NO_LATENCY = Contention.ethernet().replace(server_latency_ms=0.0)
 
 
 def without_overlaps(rows: Iterable[TraceRow], tally: Tally) -> list[TraceRow]:

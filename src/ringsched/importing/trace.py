@@ -12,14 +12,15 @@ from pathlib import Path
 from ringsched.errors import InputError, UnknownName
 from ringsched.formats.traces.formats import FORMATS, catalogue_model
 from ringsched.formats.traces.table import BadRow, TraceRow
-from ringsched.generate.draw import JOBS, Draw
-from ringsched.generate.load import offered_load
-from ringsched.generate.mixes import best_taus, iterations_of, known_job, model_mix
 from ringsched.importing.cluster import Surroundings, surroundings_of
 from ringsched.importing.recorded import recorded_plan, without_overlaps
 from ringsched.importing.report import ImportReport, Tally
 from ringsched.model import Cluster, Job, Plan, Scenario
 from ringsched.model.checks import integer, shown
+from ringsched.workloads.draw import JOBS, Draw
+from ringsched.workloads.generator import iterations_of, known_job, known_taus
+from ringsched.workloads.load import offered_load
+from ringsched.workloads.mixes import model_mix
 
 
 def models_of(rows: Sequence[TraceRow], mix: Mapping[str, float], seed: int) -> tuple[list[str], int]:
@@ -175,7 +176,7 @@ def _fitting(rows: Iterable[TraceRow], capacity: int, tally: Tally) -> list[Trac
 
 def _scenario(rows: Sequence[TraceRow], models: Sequence[str], around: Surroundings, name: str) -> Scenario:
     kinds = [(row.gpus, model) for row, model in zip(rows, models, strict=True)]
-    tau_s = best_taus(kinds, around.cluster, around.contention)
+    tau_s = known_taus(kinds, around.cluster, around.contention)
     first = rows[0].submit if rows else 0.0
 
     def job(row: TraceRow, kind: tuple[int, str]) -> Job:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ringsched.errors import InputError, UnknownName
 from ringsched.model.checks import (
@@ -30,6 +30,12 @@ class SwitchWords(NamedTuple):
 
 SWITCHES = SwitchWords("switch", "switches")
 RACKS = SwitchWords("rack", "racks")  # the same in clusters with one level of them
+
+# Of hardware about which nothing is known.
+INTER_SERVER_GBPS = 100.0
+INTRA_SERVER_GBPS = 200.0
+REDUCE_GBPS = 400.0
+OVERSUBSCRIPTION = 4  # of a switch's uplink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +166,57 @@ class Cluster(Replaceable):
         settle(self, servers=servers, switches=_checked_tree(switches, servers))
         if sum(server.gpus for server in servers) > MAX_GPUS:
             raise InputError(f"hold more than {MAX_GPUS} GPUs in all", field="servers")
+
+    @classmethod
+    def of_servers(
+        cls,
+        servers: int,
+        gpus_per_server: int = 8,
+        *,
+        switches: int = 0,
+        inter_server_gbps: float = INTER_SERVER_GBPS,
+        switch_uplink_gbps: float | None = None,
+    ) -> Self:
+        """Return identical servers s0, s1, ... below switches r0, r1, ..., split as evenly as possible.
+
+        Parameters
+        ----------
+        switches
+            How many; 0 for none.
+        switch_uplink_gbps
+            If absent, a quarter of what the most servers below one switch can send, but no less than one can.
+
+        Examples
+        --------
+        >>> cluster = Cluster.of_servers(4, switches=2)
+        >>> [(server.name, server.switch) for server in cluster.servers][1:3], cluster.capacity
+        ([('s1', 'r0'), ('s2', 'r1')], 32)
+        """
+        num_servers = integer(servers, "servers", minimum=1, maximum=MAX_GPUS)
+        gpus = integer(gpus_per_server, "gpus_per_server", minimum=1, maximum=MAX_GPUS)
+        if num_servers * gpus > MAX_GPUS:
+            raise InputError(f"= {num_servers} of {gpus} GPUs are more than {MAX_GPUS} GPUs", field="servers")
+        num_switches = integer(switches, "switches", minimum=0)
+        if num_switches > num_servers:
+            raise InputError(f"= {num_switches} are more than the servers, {num_servers}", field="switches")
+        gbps = number(inter_server_gbps, "inter_server_gbps", above=0)
+        if switch_uplink_gbps is not None and not num_switches:
+            raise InputError("is only allowed with at least one switch", field="switch_uplink_gbps")
+        if switch_uplink_gbps is not None:
+            uplink_gbps = number(switch_uplink_gbps, "switch_uplink_gbps", above=0)
+        else:
+            most_servers = -(-num_servers // max(1, num_switches))  # below one switch
+            uplink_gbps = max(gbps, gbps * most_servers / OVERSUBSCRIPTION)
+        above = [
+            f"r{at * num_switches // num_servers}" if num_switches else None for at in range(num_servers)
+        ]
+        return cls(
+            servers=tuple(Server(name=f"s{at}", gpus=gpus, switch=name) for at, name in enumerate(above)),
+            switches=tuple(Switch(name=f"r{at}", uplink_gbps=uplink_gbps) for at in range(num_switches)),
+            inter_server_gbps=gbps,
+            intra_server_gbps=INTRA_SERVER_GBPS,
+            reduce_gbps=REDUCE_GBPS,
+        )
 
     @property
     def capacity(self) -> int:

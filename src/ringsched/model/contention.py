@@ -90,6 +90,11 @@ class Contention(Replaceable):
         if self.lanes is not None:
             settle(self, lanes=integer(self.lanes, "lanes", minimum=1))
 
+    @classmethod
+    def ethernet(cls) -> Self:
+        """Return the settings assumed where nothing is known: those that Wang et al. measured on Ethernet."""
+        return cls(degradation=0.2745, server_latency_ms=0.2)
+
     @property
     def model_name(self) -> str:
         """The name of the model, also of one of the user's."""

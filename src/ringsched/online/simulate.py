@@ -202,7 +202,8 @@ def simulate(
     Examples
     --------
     >>> import ringsched
-    >>> scenario = ringsched.generate_poisson(jobs=300, servers=4, load=0.9)
+    >>> workload = ringsched.Workload.poisson(load=0.9, jobs=300, cluster=ringsched.Cluster.of_servers(4))
+    >>> scenario = ringsched.generate(workload)
     >>> first_come = ringsched.simulate(scenario, "fifo")
     >>> backfilled = ringsched.simulate(scenario, "fifo", backfill="easy")
     >>> backfilled.mean_completion_s < first_come.mean_completion_s

@@ -10,12 +10,13 @@ from typing import Any
 from ringsched import api
 from ringsched.analysis.metrics import metrics_of
 from ringsched.errors import Infeasible, InputError
-from ringsched.generate.paper import NUM_SERVERS, generate_paper
 from ringsched.model import Plan, Scenario
+from ringsched.workloads import Workload, generate
 
 OK = "ok"
 OVER_HORIZON = "over T"  # no plan below T was found: the makespan is known to be no less, and no more
 UNREACHABLE = "unreachable"  # a slot does not allow so much contention
+SHARE_SERVERS = 20  # where contention shares are reached, so that a sweep over servers has the same jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +154,7 @@ def _row(point: Point, seed: int) -> PaperRow:
     try:
         base = _workload(seed, point.servers, point.contention)
     except InputError as error:
-        if error.field != "contention":
+        if error.field != "contention_share":
             raise
         return PaperRow(seed=seed, status=UNREACHABLE, **asdict(point))
     return _measured(base.replace(time=base.time.replace(horizon_s=float(point.horizon_s))), point, seed)
@@ -162,7 +163,7 @@ def _row(point: Point, seed: int) -> PaperRow:
 # The last few are those a seed comes back to: a workload costs as much as several plans.
 @lru_cache(maxsize=64)
 def _workload(seed: int, servers: int, contention: float) -> Scenario:
-    return generate_paper(seed, servers, contention, share_servers=NUM_SERVERS)
+    return generate(Workload.paper(servers, contention, share_servers=SHARE_SERVERS), seed=seed)
 
 
 def _measured(scenario: Scenario, point: Point, seed: int) -> PaperRow:

@@ -7,10 +7,10 @@ from itertools import combinations
 
 from ringsched import api
 from ringsched.engine.problem import problem_of
-from ringsched.generate.draw import JOBS, SERVERS, Draw
 from ringsched.model import Cluster, Contention, Job, Scenario, Server
 from ringsched.paper.experiments import TinyRow, rounded
 from ringsched.rules.shared import CHARGE_UNITS, charges
+from ringsched.workloads.draw import JOBS, SERVERS, Draw
 
 ONE_GPU, NO_EXCHANGE, EXCHANGE = "one-GPU jobs", "no exchange", "exchange"
 KINDS = (ONE_GPU, NO_EXCHANGE, EXCHANGE)

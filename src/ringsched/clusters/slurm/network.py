@@ -13,16 +13,16 @@ from ringsched.clusters.slurm.commands import Commands
 from ringsched.clusters.slurm.values import expand, gpu_count, read_json, string, words
 from ringsched.errors import AdapterError, InputError
 from ringsched.formats.decode import build, check_keys, parse, table
-from ringsched.generate.cluster import (
-    CONTENTION,
+from ringsched.model import Cluster, Contention, Server, Switch, Time
+from ringsched.model.checks import number
+from ringsched.model.cluster import (
     INTER_SERVER_GBPS,
     INTRA_SERVER_GBPS,
     OVERSUBSCRIPTION,
+    RACKS,
     REDUCE_GBPS,
+    SWITCHES,
 )
-from ringsched.model import Cluster, Contention, Server, Switch, Time
-from ringsched.model.checks import number
-from ringsched.model.cluster import RACKS, SWITCHES
 
 # A node in one of these is given no new job, whatever it still runs.
 _NOT_NOW = {
@@ -156,7 +156,7 @@ class Network:
     switch_uplink_gbps: float | None = None
     switches: Mapping[str, float] = field(default_factory=dict)
     servers: Mapping[str, float] = field(default_factory=dict)
-    contention: Contention = CONTENTION
+    contention: Contention = field(default_factory=Contention.ethernet)
     time: Time = field(default_factory=lambda: Time(model="continuous"))
 
     def cluster(self, servers: Sequence[Server], parent_of: Mapping[str, str]) -> Cluster:
@@ -228,7 +228,7 @@ def load_network(path: Path) -> Network:
             switch_uplink_gbps=_switch_uplink_gbps(cluster),
             switches=_uplinks(cluster, *tables),
             servers=_uplinks(cluster, "servers"),
-            contention=build(Contention, contention, "contention") if contention else CONTENTION,
+            contention=build(Contention, contention, "contention") if contention else Contention.ethernet(),
             time=build(Time, {"model": "continuous"} | time, "time"),
         )
     except InputError as error:

@@ -36,12 +36,11 @@ def done_iterations(
 
     Examples
     --------
-    >>> from ringsched.generate.cluster import CONTENTION, like_servers
     >>> job = Job(
     ...     name="a", gpus=1, iterations=99, gradient_mb=9, minibatch=1, forward_ms=0, backward_ms=200
     ... )
     >>> stint = Stint(job=job, start_s=0.0, end_s=None, gpus=Placement({"s0": [3]}))
-    >>> done_iterations([stint], like_servers(1, 8), CONTENTION.replace(server_latency_ms=0), 10.0)
+    >>> done_iterations([stint], Cluster.of_servers(1), Contention(degradation=0.2745), 10.0)
     {'a': 50.0}
     """
     earliest_s = min((stint.start_s for stint in stints if stint.end_s is None), default=math.inf)

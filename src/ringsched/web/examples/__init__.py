@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ringsched.errors import UnknownName
 from ringsched.formats.scenario import scenario_from_dict
-from ringsched.model import Scenario
+from ringsched.model import Cluster, Scenario
 
 
 class Example(NamedTuple):
@@ -43,17 +43,17 @@ def _written(name: str) -> Callable[[], Scenario]:
 
 @cache
 def _paper() -> Scenario:
-    from ringsched.generate import generate_paper
+    from ringsched.workloads import Workload, generate
 
-    return generate_paper(seed=1, horizon_s=None).replace(name="160 jobs")
+    return generate(Workload.paper(horizon_s=None), seed=1).replace(name="160 jobs")
 
 
 @cache
 def _large() -> Scenario:
-    from ringsched.generate import generate_uniform
+    from ringsched.workloads import Workload, generate
 
-    scenario = generate_uniform(seed=0, servers=250, gpus_per_server=8, jobs=2_000, switches=10)
-    return scenario.replace(name="2,000 jobs")
+    workload = Workload.uniform(jobs=2_000, cluster=Cluster.of_servers(250, switches=10))
+    return generate(workload).replace(name="2,000 jobs")
 
 
 EXAMPLES: Mapping[str, Example] = {

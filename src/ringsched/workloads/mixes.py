@@ -1,53 +1,13 @@
-"""Which sizes and models a workload has, how many of each, and jobs of known models."""
+"""Which sizes and models of jobs a workload has, and how many of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError, UnknownName
 from ringsched.formats.jobs import CATALOGUE
-from ringsched.generate.cluster import CONTENTION
-from ringsched.generate.draw import Draw
-from ringsched.model import Cluster, Contention, Job, Scenario, Time
 from ringsched.model.checks import MAX_GPUS, integer, number, shown
-
-Kind = tuple[int, str]  # GPUs and model
-
-
-def known_jobs(
-    kinds: Sequence[Kind],
-    durations_s: Sequence[float],
-    submits_s: Sequence[float],
-    cluster: Cluster,
-) -> tuple[Job, ...]:
-    """Return a job of each kind, with the iterations its duration takes in the best case."""
-    best_tau_s = best_taus(kinds, cluster, CONTENTION)
-    return tuple(
-        known_job(f"{kind[1]}-{at}", kind, iterations_of(duration_s, best_tau_s[kind]), submit_s)
-        for at, (kind, duration_s, submit_s) in enumerate(zip(kinds, durations_s, submits_s, strict=True))
-    )
-
-
-def known_job(name: str, kind: Kind, iterations: int, submit_s: float) -> Job:
-    """Return a job of a model of the catalogue."""
-    gpus, model = kind
-    return Job(name=name, gpus=gpus, iterations=iterations, submit_s=submit_s, **CATALOGUE[model].fields())
-
-
-def iterations_of(duration_s: float, tau_s: float) -> int:
-    """Return how many iterations come nearest to a duration, at least one."""
-    return max(1, round(duration_s / tau_s))
-
-
-def best_taus(kinds: Iterable[Kind], cluster: Cluster, contention: Contention) -> dict[Kind, float]:
-    """Return the best-case seconds per iteration of each kind: a probe of one iteration of each."""
-    distinct = sorted(set(kinds))
-    probes = tuple(known_job(f"{model} on {gpus} GPUs", (gpus, model), 1, 0.0) for gpus, model in distinct)
-    probe = Scenario(cluster=cluster, contention=contention, time=Time(model="continuous"), jobs=probes)
-    return dict(zip(distinct, problem_of(probe).best_case, strict=True))
-
 
 _Key = TypeVar("_Key", int, str)
 
@@ -108,6 +68,17 @@ def apportioned(mix: Mapping[_Key, float], number_of: int) -> list[_Key]:
     return [key for key, count in counts.items() for _ in range(count)]
 
 
+def mix_text(mix: str | Mapping[_Key, float]) -> str:
+    """Return a mix as text, which unlike a mapping cannot change and has a hash.
+
+    Examples
+    --------
+    >>> mix_text({1: 80, 2: 0.5}), mix_text("philly")
+    ('1:80,2:0.5', 'philly')
+    """
+    return mix if isinstance(mix, str) else ",".join(f"{key}:{weight:.17g}" for key, weight in mix.items())
+
+
 def _mix(
     mix: str | Mapping[_Key, float],
     field: str,
@@ -166,57 +137,3 @@ def _size(given: object, field: str) -> int | None:
 
 def _model(given: object, _field: str) -> str | None:
     return given if isinstance(given, str) and given in CATALOGUE else None
-
-
-MOST_JOBS = 1_000_000
-MOST_HOURS = 1e6
-SECONDS_PER_HOUR = 3600
-
-
-def drawn_kinds(
-    draw: Draw,
-    jobs: int,
-    sizes: str | Mapping[int, float],
-    models: str | Mapping[str, float],
-    capacity: int,
-) -> list[Kind]:
-    """Return GPUs and model of each job: as many of each as the mixes say, who gets what is drawn."""
-    num_jobs = integer(jobs, "jobs", minimum=1, maximum=MOST_JOBS)
-    job_sizes = apportioned(size_mix(sizes, "sizes"), num_jobs)
-    if max(job_sizes) > capacity:
-        raise InputError(
-            f"asks for a job of {max(job_sizes)} GPUs, but the cluster has {capacity}", field="sizes"
-        )
-    job_models = apportioned(model_mix(models, "models"), num_jobs)
-    return list(zip(draw.shuffled(job_sizes), draw.shuffled(job_models), strict=True))
-
-
-def drawn_durations_s(draw: Draw, number_of: int, min_hours: float, max_hours: float) -> list[float]:
-    """Return best-case durations, log-uniform between two numbers of hours."""
-    low_s = number(min_hours, "min_hours", above=0, maximum=MOST_HOURS) * SECONDS_PER_HOUR
-    high_s = number(max_hours, "max_hours", above=0, maximum=MOST_HOURS) * SECONDS_PER_HOUR
-    if low_s > high_s:
-        raise InputError(f"= {min_hours:g} is above the longest, {max_hours:g}", field="min_hours")
-    return [draw.log_uniform(low_s, high_s) for _ in range(number_of)]
-
-
-def time_of(slot_s: float | None) -> Time:
-    """Return slotted time with this slot, or continuous time."""
-    if slot_s is None:
-        return Time(model="continuous")
-    return Time(slot_s=number(slot_s, "slot_s", above=0))
-
-
-def plannable(scenario: Scenario) -> Scenario:
-    """Return the scenario if it can be planned: its slot long enough, its links fast enough."""
-    try:
-        problem_of(scenario)
-    except InputError as error:
-        if not scenario.time.slotted or error.field != "an iteration":
-            raise
-        raise InputError(
-            f"= {scenario.time.slot_s:g} is shorter than an iteration of {error.place} in the worst case; "
-            "leave it out for continuous time",
-            field="slot_s",
-        ) from None
-    return scenario

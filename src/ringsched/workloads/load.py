@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from ringsched.bounds.lower_bound import lower_bounds
-from ringsched.engine.problem import Problem, problem_of
+from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError
-from ringsched.model import Job, Scenario, Time
+from ringsched.model import Cluster, Contention, Job, Scenario, Time
 from ringsched.model.checks import instance
 from ringsched.policies.policy import priorities
+
+_Key = TypeVar("_Key")
 
 
 def offered_load(scenario: Scenario) -> float:
@@ -23,15 +23,16 @@ def offered_load(scenario: Scenario) -> float:
 
     Examples
     --------
-    >>> import ringsched
-    >>> ringsched.offered_load(ringsched.generate_uniform(jobs=100, servers=10))
+    >>> from ringsched import Cluster, Workload, generate
+    >>> offered_load(generate(Workload.uniform(jobs=100, cluster=Cluster.of_servers(10))))
     0.0
     """
     jobs = instance(scenario, "scenario", Scenario).jobs
     span_s = max((job.submit_s for job in jobs), default=0.0)
     if span_s == 0:
         return 0.0
-    tau_s = _best_taus(scenario)
+    # Computed once for jobs that are alike.
+    tau_s = best_taus({_alike(job): job for job in jobs}, scenario.cluster, scenario.contention)
     gpu_seconds = sum(job.gpus * job.iterations * tau_s[_alike(job)] for job in jobs)
     return gpu_seconds / (scenario.cluster.capacity * span_s)
 
@@ -41,13 +42,12 @@ def _alike(job: Job) -> tuple[float, ...]:
     return job.gpus, job.gradient_mb, job.minibatch, job.forward_ms, job.backward_ms
 
 
-def _best_taus(scenario: Scenario) -> dict[tuple[float, ...], float]:
-    """Return the best-case seconds per iteration, computed once for jobs that are alike."""
-    different = {_alike(job): job for job in scenario.jobs}
+def best_taus(jobs: Mapping[_Key, Job], cluster: Cluster, contention: Contention) -> dict[_Key, float]:
+    """Return the best-case seconds per iteration of each job."""
     unit = {"iterations": 1, "done_iterations": 0, "running_on": None, "submit_s": 0.0}
-    probes = tuple(job.replace(**unit) for job in different.values())
-    probe = scenario.replace(jobs=probes, time=Time(model="continuous"))
-    return dict(zip(different, problem_of(probe).best_case, strict=True))
+    probes = tuple(job.replace(**unit) for job in jobs.values())
+    probe = Scenario(cluster=cluster, contention=contention, time=Time(model="continuous"), jobs=probes)
+    return dict(zip(jobs, problem_of(probe).best_case, strict=True))
 
 
 def contention_share(scenario: Scenario) -> float:
@@ -60,17 +60,13 @@ def contention_share(scenario: Scenario) -> float:
     --------
     >>> import ringsched
     >>> scenario = ringsched.load_scenario("examples/first.toml")
-    >>> 0 < ringsched.contention_share(scenario) < 1
+    >>> 0 < contention_share(scenario) < 1
     True
     """
-    return share_of(problem_of(instance(scenario, "scenario", Scenario)))
-
-
-def share_of(problem: Problem) -> float:
-    """Return the contention share of a problem."""
     from ringsched.rules.runner import Runner
     from ringsched.rules.table import LEAST_LOADED
 
+    problem = problem_of(instance(scenario, "scenario", Scenario))
     if problem.num_jobs == 0:
         return 0.0
     runner = Runner(problem, priorities(problem, "fifo"))
@@ -83,39 +79,6 @@ def share_of(problem: Problem) -> float:
     )
     # In continuous time rounding may leave a workload without exchange a hair below 0.
     return float(max(0.0, 1 - compute_only / actual))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
-    """A workload in short; `job_gpus` is what all jobs ask for together."""
-
-    num_jobs: int
-    job_gpus: int
-    num_servers: int
-    server_gpus: int
-    contention_share: float
-    lower_bound_s: float
-
-
-def describe(scenario: Scenario) -> Description:
-    """Return a scenario in short, with its contention share and the lower bound on its makespan.
-
-    Examples
-    --------
-    >>> from ringsched.formats.scenario import load_scenario
-    >>> describe(load_scenario("examples/first.toml")).job_gpus
-    53
-    """
-    problem = problem_of(scenario)
-    bounds = lower_bounds(problem)
-    return Description(
-        num_jobs=problem.num_jobs,
-        job_gpus=sum(problem.gpus),
-        num_servers=problem.num_servers,
-        server_gpus=scenario.cluster.capacity,
-        contention_share=share_of(problem),
-        lower_bound_s=bounds[0].value_s if bounds else 0.0,
-    )
 
 
 TOLERANCE = 0.005  # within which a share counts as reached
@@ -161,7 +124,7 @@ def scale_for(base: Scenario, share: float) -> Scale:
         nearest = min(nearest, shares[factor], key=lambda reached: abs(reached - share))
     raise InputError(
         f"= {share:g} cannot be met within {TOLERANCE:g}; the nearest found is {nearest:.3f}",
-        field="contention",
+        field="contention_share",
     )
 
 
@@ -212,7 +175,7 @@ def _too_much(share: float, highest: float) -> InputError:
     return InputError(
         f"= {share:g} cannot be reached: at about {math.floor(highest * 100) / 100:g} the worst case of an "
         "iteration fills a whole slot",
-        field="contention",
+        field="contention_share",
     )
 
 

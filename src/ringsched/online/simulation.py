@@ -125,7 +125,9 @@ class Simulation:
         }
 
     def __repr__(self) -> str:
-        return one_line("Simulation", *self._heading, *(f"{name} {value}" for name, value in self._totals))
+        return one_line(
+            "Simulation", *self._heading, *(f"{name} {value}" for name, value in self._totals[:2])
+        )
 
     @property
     def _heading(self) -> tuple[str, ...]:

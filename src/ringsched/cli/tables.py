@@ -14,9 +14,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ringsched.bounds.reasons import reason
-from ringsched.display import placed
 from ringsched.model import Certificate, Plan, Scenario
 from ringsched.model.objective import objective_named
+from ringsched.model.plan import JOB_HEADINGS, job_cells
 from ringsched.online.policies import OnlinePolicy
 from ringsched.phrases import counted, figure, seconds
 from ringsched.policies.policy import Policy
@@ -97,14 +97,10 @@ def print_online_policies(policies: Sequence[OnlinePolicy], orders: Sequence[str
 
 
 def _job_table(plan: Plan, num_rows: int) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("job", overflow="fold")
-    for column in ("GPUs", "start s", "finish s"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("servers:GPUs", overflow="fold")
+    *figures, where = JOB_HEADINGS
+    table = figures_table(*figures, last=where)
     for job in plan.jobs[:num_rows]:
-        times = (figure(job.start_s), figure(job.finish_s))
-        table.add_row(job.name, str(job.gpus.num_gpus), *times, placed(job.gpus))
+        table.add_row(*job_cells(job))
     return table
 
 

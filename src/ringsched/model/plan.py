@@ -255,10 +255,10 @@ class Plan(Replaceable):
     def _repr_html_(self) -> str:
         return html_table(
             ", ".join((*self._heading, *self.choices)),
-            ("job", "GPUs", "start s", "finish s", "servers:GPUs"),
+            JOB_HEADINGS,
             len(self.jobs),
-            lambda at: _cells(self.jobs[at]),
-            text=(0, 4),
+            lambda at: job_cells(self.jobs[at]),
+            text=(0, len(JOB_HEADINGS) - 1),
             totals=(*self._result[:-1], ("gap", self.quality)),
             noun="jobs",
         )
@@ -314,7 +314,11 @@ class Plan(Replaceable):
         return panel
 
 
-def _cells(job: PlannedJob) -> tuple[str, ...]:
+JOB_HEADINGS = ("job", "GPUs", "start s", "finish s", "servers:GPUs")
+
+
+def job_cells(job: PlannedJob) -> tuple[str, ...]:
+    """Return the row of a job under `JOB_HEADINGS`, for people."""
     times = (figure(job.start_s), figure(job.finish_s))
     return job.name, str(job.gpus.num_gpus), *times, placed(job.gpus)
 

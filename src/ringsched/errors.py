@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
 
@@ -138,3 +139,19 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
     by_lower = {choice.lower(): choice for choice in choices}
     near = get_close_matches(name.lower(), list(by_lower), n=1)
     return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""
+
+
+def check_installed(module: str, extra: str, *, field: str | None = None, file: str | None = None) -> None:
+    """Raise if an optional package cannot be imported; the error names the command that installs it.
+
+    Examples
+    --------
+    >>> check_installed("no_such_package", "frames", field="to_frame()")
+    Traceback (most recent call last):
+    ringsched.errors.InputError: to_frame() needs no_such_package: pip install 'ringsched[frames]'
+    """
+    try:
+        import_module(module)
+    except ImportError:
+        problem = f"needs {module.partition('.')[0]}: pip install 'ringsched[{extra}]'"
+        raise InputError(problem, field=field, file=file) from None

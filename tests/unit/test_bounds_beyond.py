@@ -9,8 +9,8 @@ from tests.scenarios import cluster, job, scenario
 
 from ringsched import Bound, Job, Scenario, Server, lower_bounds
 from ringsched.bounds.fastest import fastest_of
+from ringsched.bounds.reasons import REASONS, reason
 from ringsched.engine.problem import problem_of
-from ringsched.phrases import REASONS, reason
 
 CORE = ("longest-job", "area", "large-jobs")
 

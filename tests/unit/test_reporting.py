@@ -20,12 +20,12 @@ from tests.strategies import scenarios
 import ringsched
 from ringsched import Infeasible, InputError, Scenario, Server, Switch
 from ringsched.analysis.planned_run import planned_run
+from ringsched.drawing import size_class, size_scale
 from ringsched.engine.problem import problem_of
 from ringsched.reporting import assets
 from ringsched.reporting.data import finished_at, report_data, soonest_ends
 from ringsched.reporting.gantt import stretches_of
 from ringsched.reporting.links import job_levels, level_at, load_levels
-from ringsched.reporting.style import size_class, size_scale
 
 MEGABYTE = 1_000_000
 
@@ -335,7 +335,7 @@ def test_lines_between_rows_do_not_hide_jobs() -> None:
     cluster = ringsched.Cluster.of_servers(250)
     problem = ringsched.generate(ringsched.Workload.uniform(jobs=400, sizes="8", cluster=cluster))
     data = drawn(problem)
-    canvas = FigureCanvasAgg(gantt.draw(data, data["plans"][0]))
+    canvas = FigureCanvasAgg(gantt.gantt_picture(data, data["plans"][0]))
     canvas.draw()
     colours = np.asarray(canvas.buffer_rgba())[..., :3].astype(int)
     coloured = float((np.ptp(colours, axis=-1) > 40).mean())
@@ -347,11 +347,11 @@ def test_axes_and_legends_of_pictures_say_jobs() -> None:
     from ringsched.reporting.pictures import charts
 
     one = scenario(cluster(1), job("only"))
-    figure = charts.draw(drawn(one))
+    figure = charts.draw_curves(drawn(one))
     figure.canvas.draw()
     assert all(float(at).is_integer() for at in figure.axes[0].get_yticks())
     data = drawn(contended())
-    assert charts.draw(data, data["plans"][0]).legends[0].get_title().get_text() == "jobs on the link"
+    assert charts.draw_links(data, data["plans"][0]).legends[0].get_title().get_text() == "jobs on the link"
 
 
 def test_nobody_is_praised_for_busy_gpus() -> None:

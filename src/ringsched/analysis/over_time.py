@@ -139,24 +139,6 @@ def _p95(values: Floats) -> float:
 MOST_STEPS = 10_000_000
 
 
-def job_columns(simulation: Simulation) -> dict[str, Any]:
-    """Return a table with a row for every job."""
-    return {
-        "job": [job.name for job in simulation.scenario.jobs],
-        "gpus": simulation.gpus,
-        "submit_s": simulation.submit_s,
-        "start_s": simulation.start_s,
-        "finish_s": simulation.finish_s,
-        "waiting_s": simulation.waiting_s,
-        "completion_s": simulation.completion_s,
-        "best_case_s": simulation.best_case_s,
-        "slowdown": simulation.slowdown,
-        "servers": simulation.num_servers,
-        "backfilled": simulation.backfilled,
-        "promised_s": simulation.promised_s,
-    }
-
-
 def series_columns(simulation: Simulation, step_s: float | None = None) -> dict[str, Any]:
     """Return the series as a table: a row for every change, or mean and maximum over steps from the origin.
 
@@ -169,16 +151,12 @@ def series_columns(simulation: Simulation, step_s: float | None = None) -> dict[
     ['time_s', 'mean_queue_length', 'max_queue_length']
     """
     series = simulation.series
-    values = {
-        "queue_length": series.queue_length,
-        "busy_gpus": series.busy_gpus,
-        "contended_links": series.contended_links,
-    }
     if step_s is None:
-        return {"time_s": series.time_s, **values}
+        return series.columns
     edges_s = _edges(simulation, number(step_s, "step", above=0))
     columns: dict[str, Any] = {"time_s": edges_s[:-1]}
-    for name, records in values.items():
+    for name in ("queue_length", "busy_gpus", "contended_links"):
+        records = getattr(series, name)
         columns[f"mean_{name}"] = _means(series.time_s, records, edges_s)
         columns[f"max_{name}"] = _maxima(series.time_s, records, edges_s)
     return columns

@@ -23,6 +23,7 @@ from ringsched.calibrate.sharing import (
     share_at,
     table_of,
 )
+from ringsched.display import one_line
 from ringsched.errors import InputError
 from ringsched.formats.calibration import write_calibration
 from ringsched.model.calibration import Calibration, Interval
@@ -52,6 +53,9 @@ class Fit:
     duty_shares: tuple[DutyShare, ...]
     missing: tuple[str, ...]  # what cannot be told, and the measurement that would tell it
     residuals: tuple[Residual, ...]  # of all spread jobs, in the order of the measurements
+
+    def __repr__(self) -> str:
+        return one_line("Fit", counted(len(self.measurements), "measurement"), self.verdict)
 
     @property
     def verdict(self) -> str:

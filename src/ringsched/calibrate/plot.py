@@ -10,6 +10,7 @@ import numpy as np
 
 from ringsched.calibrate.fit import Fit
 from ringsched.calibrate.sharing import factor_at
+from ringsched.drawing import BLUE, ORANGE, WIDTH_IN, check_matplotlib
 from ringsched.errors import InputError
 from ringsched.formats.files import check_writable, written_beside
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ENDINGS = (".svg", ".png", ".pdf")
-BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#5a6572"
+GREY = "#5a6572"
 
 
 def check_plot(path: Path) -> None:
@@ -25,10 +26,7 @@ def check_plot(path: Path) -> None:
     if path.suffix.lower() not in ENDINGS:
         raise InputError(f"must end in {', '.join(ENDINGS)}", file=str(path))
     check_writable(path)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError("needs matplotlib: pip install 'ringsched[calibrate]'", file=str(path)) from None
+    check_matplotlib(file=str(path))
 
 
 def plot_fit(fit: Fit, path: str | os.PathLike[str]) -> None:
@@ -39,7 +37,7 @@ def plot_fit(fit: Fit, path: str | os.PathLike[str]) -> None:
     from matplotlib.figure import Figure
 
     with mpl.rc_context({"svg.hashsalt": "ringsched", "font.size": 9}):
-        figure = Figure(figsize=(7.2, 3.0), layout="constrained")
+        figure = Figure(figsize=(WIDTH_IN, 3.0), layout="constrained")
         alone, together = figure.subplots(1, 2)
         _draw_alone(alone, fit)
         _draw_together(together, fit)

@@ -9,8 +9,10 @@ from statistics import median
 from ringsched.calibrate.blocks import MeasuredBlock, measure
 from ringsched.calibrate.predict import MODELS, Placed, predict, simulate_exchanges
 from ringsched.calibrate.testbed import Testbed, TestJob
+from ringsched.display import one_line
 from ringsched.errors import InputError
 from ringsched.model.calibration import Calibration
+from ringsched.phrases import counted
 
 SERVERS = 4
 ONE_BY_ONE = "one by one"
@@ -47,6 +49,9 @@ class Validation:
 
     jobs: tuple[ValidatedJob, ...]
     blocks: tuple[MeasuredBlock, ...]
+
+    def __repr__(self) -> str:
+        return one_line("Validation", counted(len(self.jobs), "job"), counted(len(self.blocks), "block"))
 
     def errors(self, model: str) -> tuple[float, float]:
         """Return the median and the worst of the sizes of the errors, over the jobs that are not suspect."""

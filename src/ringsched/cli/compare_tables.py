@@ -23,23 +23,13 @@ from ringsched.analysis.compare.ranking import (
     Stability,
     doubts,
 )
-from ringsched.analysis.compare.summary import SHARES, Paired, PolicySummary, labels_of
+from ringsched.analysis.compare.summary import IN_WORDS, SHARES, Paired, PolicySummary, labels_of
 from ringsched.phrases import counted, listed
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
 
 
-IN_WORDS = {
-    "makespan_s": "makespan",
-    "mean_completion_s": "mean completion",
-    "p95_completion_s": "95th percentile of completion",
-    "gpu_utilisation": "share of GPUs held",
-    "contention_loss": "share lost to contention",
-    "spreading_loss": "share lost to spreading",
-    "gap": "gap",
-    "planning_s": "planning time",
-}
 OF_A_PAIR = {SURVIVES: "survives", CHANGES: "change places", UNDECIDED: "undecided"}
 OF_A_DOUBT = {  # the plainest first
     INFEASIBLE: "have no feasible pair of runs",

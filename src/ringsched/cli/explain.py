@@ -14,7 +14,8 @@ from rich.table import Table
 from ringsched.analysis.explain.ledger import JobAccount, Ledger, LinkAccount
 from ringsched.cli.files import located
 from ringsched.cli.progress import Working
-from ringsched.cli.tables import MOST_ROWS, figures_table, placed, show
+from ringsched.cli.tables import MOST_ROWS, figures_table, show
+from ringsched.display import placed
 from ringsched.errors import InputError, UnknownName
 from ringsched.formats.plan import load_plan
 from ringsched.formats.scenario import load_scenario

@@ -52,7 +52,7 @@ def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str,
     plans = {label: load_plan(path) for label, path in labels(plan_files).items()}
     _check_no_input(target, scenario_file, plan_files)
     if kind in PICTURES:
-        from ringsched.paper.reproduce import check_matplotlib
+        from ringsched.drawing import check_matplotlib
 
         check_matplotlib(field=f"--format {kind}")
     from ringsched.reporting.data import report_data

@@ -191,13 +191,13 @@ def simulate_command(
             )
     except InputError as error:
         raise locate(error, scenario_file) if error.place else error from None
-    from ringsched.analysis.over_time import job_columns, over_time, series_columns
+    from ringsched.analysis.over_time import over_time, series_columns
 
     if series is not None:
         with options_for_arguments():
             save_table(series_columns(result, step), series)
     if jobs is not None:
-        save_table(job_columns(result), jobs)
+        save_table(result.columns, jobs)
     plan = result.plan() if as_json or output is not None else None
     if output is not None and plan is not None:
         save_plan(plan, output)

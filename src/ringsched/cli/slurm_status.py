@@ -21,9 +21,9 @@ from ringsched.cli.slurm_options import (
     with_cluster,
     with_planner,
 )
-from ringsched.cli.tables import placed, show
+from ringsched.cli.tables import show
 from ringsched.clusters.slurm.status import JobStatus, ServerStatus, Status
-from ringsched.model import Placement
+from ringsched.display import placed
 from ringsched.phrases import counted, figure, seconds
 
 
@@ -119,8 +119,7 @@ def _figure(value: float | None) -> str:
 
 def _servers(servers: Mapping[str, Sequence[int] | int]) -> str:
     return " ".join(
-        f"{name}:{held}" if isinstance(held, int) else placed(Placement({name: held}))
-        for name, held in servers.items()
+        f"{name}:{held}" if isinstance(held, int) else placed({name: held}) for name, held in servers.items()
     )
 
 

@@ -26,7 +26,8 @@ from ringsched.analysis.whatif.new_job import Answer, Option
 from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf
 from ringsched.cli.files import located
 from ringsched.cli.progress import Working
-from ringsched.cli.tables import figures_table, placed, show
+from ringsched.cli.tables import figures_table, show
+from ringsched.display import placed
 from ringsched.errors import InputError, UnknownName
 from ringsched.formats.jobs import field_from_text
 from ringsched.formats.plan import load_plan

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ringsched.errors import InputError
+from ringsched.errors import InputError, check_installed
 
 
 def read_text(path: Path) -> str:
@@ -146,10 +146,7 @@ def check_table_file(path: Path) -> None:
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise InputError("must end in .csv or .parquet", file=str(path))
     if path.suffix.lower() == ".parquet":
-        try:
-            import pyarrow.parquet  # type: ignore[import-untyped]  # noqa: F401
-        except ImportError:
-            raise InputError("needs pyarrow: pip install 'ringsched[parquet]'", file=str(path)) from None
+        check_installed("pyarrow.parquet", "parquet", file=str(path))
     check_writable(path)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
+from ringsched.display import one_line
 from ringsched.errors import InputError, UnknownName
 from ringsched.model.checks import (
     MAX_GPUS,
@@ -19,6 +20,7 @@ from ringsched.model.checks import (
     text,
     unique,
 )
+from ringsched.phrases import counted
 
 
 class SwitchWords(NamedTuple):
@@ -222,6 +224,17 @@ class Cluster(Replaceable):
     def capacity(self) -> int:
         """N: GPUs that can be used, over all servers."""
         return sum(server.capacity for server in self.servers)
+
+    @property
+    def in_short(self) -> tuple[str, str]:
+        """How many servers and GPUs, in words."""
+        return counted(len(self.servers), "server"), counted(self.capacity, "GPU")
+
+    def __repr__(self) -> str:
+        switches = [f"{len(self.switches)} {self.switch_words.table}"] if self.switches else []
+        return one_line(
+            "Cluster", *self.in_short, *switches, f"{self.inter_server_gbps:g} Gbit/s between servers"
+        )
 
     @property
     def switch_words(self) -> SwitchWords:

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from ringsched.display import consecutive, frame_of, html_table, one_line, placed
+from ringsched.drawing import (
+    Block,
+    Lane,
+    draw_gantt,
+    gantt_height_in,
+    gantt_legend,
+    panel_for,
+    size_class,
+    size_scale,
+)
 from ringsched.errors import InputError
 from ringsched.model.checks import Replaceable, instance, integer, number, sequence, settle, shown, text
 from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.model.placement import Placement
+from ringsched.phrases import counted, figure, percent_above, seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +92,14 @@ class Outcome:
     mean_completion_s: float
     weighted_completion_s: float
 
+    def __repr__(self) -> str:
+        totals = {"makespan": self.makespan_s, "mean completion": self.mean_completion_s}
+        shown = (f"{name} {seconds(value_s)}" for name, value_s in totals.items())
+        return one_line("Outcome", counted(len(self.starts_s), "job"), *shown)
+
 
 _Object = TypeVar("_Object")
+ROUNDING = 1e-7  # in percent; continuous time leaves a value a hair above its bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,3 +202,159 @@ class Plan(Replaceable):
         """The value of the objective."""
         value: float = getattr(self, objective_named(self.objective).field)
         return value
+
+    @property
+    def choices(self) -> list[str]:
+        """Order, what a search chose, slack and seed in words, as far as the plan has them."""
+        chosen = [] if self.order is None else [f"order {self.order}"]
+        chosen += [f"{name} {value}" for name, value in self.params.items()]
+        chosen += [] if self.slack is None else [f"slack {self.slack:g}"]
+        return [*chosen, f"seed {self.seed}"] if self.seed else chosen
+
+    @property
+    def quality(self) -> str:
+        """What the gap means, in words.
+
+        Examples
+        --------
+        >>> plan = Plan(
+        ...     scenario_sha256="0",
+        ...     policy="fifo",
+        ...     makespan_s=12,
+        ...     mean_completion_s=9,
+        ...     lower_bound_s=10,
+        ...     gap=1.2,
+        ...     jobs=(),
+        ... )
+        >>> plan.quality, plan.replace(gap=1.0).quality
+        ('at most 20.0 % above the best possible', 'optimal')
+        """
+        proof = self.params.get("proof")  # of a policy that knows more than the bounds do
+        if proof:
+            return f"{proof}, as policy {self.policy} proved"
+        excess = (self.gap - 1) * 100
+        if excess <= ROUNDING:
+            return "optimal"
+        return f"at most {excess:.1f} % above the best possible" if excess >= 0.1 else "optimal within 0.1 %"
+
+    def __repr__(self) -> str:
+        return one_line("Plan", *self._heading, *(f"{name} {value}" for name, value in self._result))
+
+    @property
+    def _heading(self) -> tuple[str, str]:
+        return counted(len(self.jobs), "job"), f"policy {self.policy}"
+
+    @property
+    def _result(self) -> tuple[tuple[str, str], ...]:
+        return (
+            (objective_named(self.objective).words, seconds(self.objective_s)),
+            ("bound", seconds(self.lower_bound_s)),
+            ("gap", percent_above(self.gap)),
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            ", ".join((*self._heading, *self.choices)),
+            JOB_HEADINGS,
+            len(self.jobs),
+            lambda at: job_cells(self.jobs[at]),
+            text=(0, len(JOB_HEADINGS) - 1),
+            totals=(*self._result[:-1], ("gap", self.quality)),
+            noun="jobs",
+        )
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas data frame with a row for every job; `placement` is a text like `a:0-3 b:0`.
+
+        Needs pandas: `pip install 'ringsched[frames]'`.
+        """
+        jobs = self.jobs
+        return frame_of(
+            {
+                "job": [job.name for job in jobs],
+                "gpus": [job.gpus.num_gpus for job in jobs],
+                "servers": [len(job.gpus) for job in jobs],
+                "start_s": [job.start_s for job in jobs],
+                "finish_s": [job.finish_s for job in jobs],
+                "duration_s": [job.finish_s - job.start_s for job in jobs],
+                "placement": [placed(job.gpus) for job in jobs],
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw GPUs over time into `ax`, or into a new figure, and return the axes.
+
+        A plan knows the servers and GPUs that its jobs use; `draw_pictures` draws all of a cluster. Time
+        counts from the first release. Needs matplotlib: `pip install 'ringsched[plot]'`.
+        """
+        lanes = _lanes(self.jobs)
+        panel = panel_for(ax, gantt_height_in(sum(lane.gpus for lane in lanes)))
+        sizes = size_scale([job.gpus.num_gpus for job in self.jobs])
+        # The makespan counts from the first release. An invalid plan may start before.
+        last_s = max((job.finish_s for job in self.jobs), default=0.0)
+        origin_s = min([last_s - self.makespan_s, *(job.start_s for job in self.jobs)])
+        bound_s = self.lower_bound_s if objective_named(self.objective).is_last_finish else None
+        draw_gantt(
+            panel,
+            lanes,
+            _blocks(self.jobs, lanes, origin_s),
+            sizes,
+            span_s=max(last_s - origin_s, bound_s or 0.0),
+            end_s=last_s - origin_s,
+            bound_s=bound_s,
+        )
+        panel.legend(
+            handles=gantt_legend(sizes, slowed=False, bound=bound_s is not None),
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=6,
+            fontsize=7,
+            frameon=False,
+        )
+        return panel
+
+
+JOB_HEADINGS = ("job", "GPUs", "start s", "finish s", "servers:GPUs")
+
+
+def job_cells(job: PlannedJob) -> tuple[str, ...]:
+    """Return the row of a job under `JOB_HEADINGS`, for people."""
+    times = (figure(job.start_s), figure(job.finish_s))
+    return job.name, str(job.gpus.num_gpus), *times, placed(job.gpus)
+
+
+def _lanes(jobs: Sequence[PlannedJob]) -> list[Lane]:
+    """Return the servers that jobs use, in the order of their names, with GPUs up to the last one used."""
+    num_gpus: dict[str, int] = {}
+    for job in jobs:
+        for server, held in job.gpus.items():
+            num_gpus[server] = max(num_gpus.get(server, 0), *(gpu + 1 for gpu in held), 0)
+    lanes: list[Lane] = []
+    row = 0
+    for server in sorted(num_gpus, key=_by_number):
+        lanes.append(Lane(server, row, num_gpus[server]))
+        row += num_gpus[server]
+    return lanes
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts s2 before s10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
+def _blocks(jobs: Sequence[PlannedJob], lanes: Sequence[Lane], origin_s: float) -> list[Block]:
+    first_row = {lane.name: lane.row for lane in lanes}
+    return [
+        Block(
+            name=job.name,
+            size=size_class(job.gpus.num_gpus),
+            start_s=job.start_s - origin_s,
+            finish_s=max(job.start_s, job.finish_s) - origin_s,
+            rows=[
+                (first_row[server] + first, many)
+                for server, held in job.gpus.items()
+                for first, many in consecutive(held)
+            ],
+        )
+        for job in jobs
+    ]

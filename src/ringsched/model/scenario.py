@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from ringsched.display import one_line
 from ringsched.errors import InputError, UnknownName
 from ringsched.model.checks import (
     MAX_INTEGER,
@@ -22,6 +23,7 @@ from ringsched.model.checks import (
 from ringsched.model.cluster import Cluster
 from ringsched.model.contention import Contention
 from ringsched.model.job import Job
+from ringsched.phrases import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,13 @@ class Scenario(Replaceable):
                     if problem:
                         raise InputError(f"GPU {gpu} {problem}", field=f"running_on.{name}:", place=place)
                     holder[name, gpu] = job.name
+
+    def __repr__(self) -> str:
+        kind = "Scenario" if self.name is None else f"Scenario {self.name!r}"
+        model = self.contention.model
+        contention = f"contention {model if isinstance(model, str) else model.name}"
+        jobs = counted(len(self.jobs), "job")
+        return one_line(kind, jobs, *self.cluster.in_short, contention, f"{self.time.model} time")
 
     def expanded(self) -> dict[str, Any]:
         """Return the whole scenario as a JSON-ready dict: defaults filled in, servers expanded."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.bounds.lower_bound import lower_bounds
+from ringsched.display import one_line
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.state import NUM_RUNNING, Arrays, Floats, Integers, arrays_of, new_state
 from ringsched.errors import Infeasible, InputError
@@ -29,6 +30,7 @@ from ringsched.online.settings import (
     OnlineSettings,
     Standing,
 )
+from ringsched.phrases import counted
 from ringsched.policies.policy import ANY_ORDER, Limits, Policy, order_named, priorities
 from ringsched.policies.table import DEFAULT_ONLINE_POLICY, policies, policy_named
 from ringsched.rules.runner import queue_of
@@ -58,6 +60,9 @@ class OnlineRun:
     busy: NDArray[np.int32]
     contended: NDArray[np.int32]
     num_plans: int
+
+    def __repr__(self) -> str:
+        return one_line("OnlineRun", counted(len(self.start), "job"), counted(len(self.time), "change"))
 
 
 def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> OnlineRun | None:

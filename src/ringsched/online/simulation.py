@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringsched.display import frame_of, html_table, one_line
+from ringsched.drawing import Step, draw_steps, panel_for
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Floats, Integers, Run
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
-from ringsched.online.settings import EASY, OnlineSettings
+from ringsched.online.settings import EASY, NO_BACKFILL, OnlineSettings
 from ringsched.online.simulate import OnlineRun
+from ringsched.phrases import counted, figure, seconds
 from ringsched.policies.policy import Policy, plan_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,6 +32,28 @@ class Series:
     queue_length: NDArray[np.int32]  # jobs that wait
     busy_gpus: NDArray[np.int32]
     contended_links: NDArray[np.int32]  # uplinks that two or more jobs cross
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The records as a table: a row for every change."""
+        return {
+            "time_s": self.time_s,
+            "queue_length": self.queue_length,
+            "busy_gpus": self.busy_gpus,
+            "contended_links": self.contended_links,
+        }
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas data frame with a row for every change.
+
+        Needs pandas: `pip install 'ringsched[frames]'`.
+        """
+        return frame_of(self.columns)
+
+    def __repr__(self) -> str:
+        queue = f"at most {self.queue_length.max(initial=0)} jobs waiting"
+        busy = f"at most {self.busy_gpus.max(initial=0)} GPUs busy"
+        return one_line("Series", counted(len(self.time_s), "change"), queue, busy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,6 +105,83 @@ class Simulation:
     def mean_completion_s(self) -> float:
         """The mean over all jobs."""
         return float(self.completion_s.mean()) if len(self.gpus) else 0.0
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What happened as a table: a row for every job."""
+        return {
+            "job": [job.name for job in self.scenario.jobs],
+            "gpus": self.gpus,
+            "submit_s": self.submit_s,
+            "start_s": self.start_s,
+            "finish_s": self.finish_s,
+            "waiting_s": self.waiting_s,
+            "completion_s": self.completion_s,
+            "best_case_s": self.best_case_s,
+            "slowdown": self.slowdown,
+            "servers": self.num_servers,
+            "backfilled": self.backfilled,
+            "promised_s": self.promised_s,
+        }
+
+    def __repr__(self) -> str:
+        return one_line(
+            "Simulation", *self._heading, *(f"{name} {value}" for name, value in self._totals[:2])
+        )
+
+    @property
+    def _heading(self) -> tuple[str, ...]:
+        backfill = () if self.backfill == NO_BACKFILL else (f"backfill {self.backfill}",)
+        return counted(len(self.gpus), "job"), f"policy {self.policy}", *backfill
+
+    @property
+    def _totals(self) -> tuple[tuple[str, str], ...]:
+        # Without a bound, which takes long for many jobs; plan() has it.
+        waiting_s = float(self.waiting_s.mean()) if len(self.gpus) else 0.0
+        return (
+            ("makespan", seconds(self.makespan_s)),
+            ("mean completion", seconds(self.mean_completion_s)),
+            ("mean waiting", seconds(waiting_s)),
+        )
+
+    def _repr_html_(self) -> str:
+        jobs, slowdown = self.scenario.jobs, self.slowdown
+        times = (self.submit_s, self.start_s, self.finish_s, self.waiting_s)
+        return html_table(
+            ", ".join((*self._heading, f"order {self.order}")),
+            ("job", "GPUs", "submit s", "start s", "finish s", "waiting s", "slowdown"),
+            len(jobs),
+            lambda at: (
+                jobs[at].name,
+                str(self.gpus[at]),
+                *(figure(float(each[at])) for each in times),
+                f"{slowdown[at]:.2f}",
+            ),
+            totals=self._totals,
+            noun="jobs",
+        )
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas data frame with a row for every job; `series.to_frame()` has the cluster over time.
+
+        Needs pandas: `pip install 'ringsched[frames]'`.
+        """
+        return frame_of(self.columns)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw waiting jobs and busy GPUs over time into `ax`, or into a new figure, and return the axes.
+
+        GPUs have their axis at the right. Time counts from the first release. Needs matplotlib:
+        `pip install 'ringsched[plot]'`.
+        """
+        panel, series = panel_for(ax), self.series
+        draw_steps(
+            panel,
+            (series.time_s - self.origin_s).tolist(),
+            Step("waiting jobs", series.queue_length.tolist()),
+            Step("busy GPUs", series.busy_gpus.tolist(), top=self.scenario.cluster.capacity),
+        )
+        return panel
 
     def plan(self) -> Plan:
         """Return what happened as a plan, with bound and gap; it can be saved, verified and explained."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ringsched.drawing import WIDTH_IN, error_bars
 from ringsched.paper.experiments import (
     BASELINES,
     BEST_FIT,
@@ -52,7 +53,7 @@ def new_figure(num_panels: int) -> tuple[Figure, list[Axes]]:
     """Return a figure of the width of a page, and its panels from left to right."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
+    figure = Figure(figsize=(WIDTH_IN, 3.2), layout="constrained")
     panels = [figure.add_subplot(1, num_panels, at + 1) for at in range(num_panels)]
     return figure, panels
 
@@ -74,13 +75,6 @@ def draw_line(panel: Axes, at: Sequence[float], found: Sequence[Estimate], look:
         linewidth=1.4,
         **{**style, **more},
     )
-
-
-def error_bars(found: Sequence[Estimate]) -> list[list[float]]:
-    """Return how far the intervals go down and up; nothing where there is none."""
-    down = [(each.mean or 0.0) - (each.mean or 0.0 if each.low is None else each.low) for each in found]
-    up = [(each.mean or 0.0 if each.high is None else each.high) - (each.mean or 0.0) for each in found]
-    return [down, up]
 
 
 PLACES = (0.0, 1.0, 1.4, 2.2, 2.6, 3.4, 3.8, 4.8)  # the two orders of a policy stand together

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from ringsched.analysis.compare.rows import sole_writer
 from ringsched.analysis.compare.runs import code_version
 from ringsched.analysis.compare.workers import on_cores
+from ringsched.display import one_line
+from ringsched.drawing import check_matplotlib
 from ringsched.errors import InputError
 from ringsched.formats.files import check_writable, make_folder, write_text
 from ringsched.model.checks import choice, integer
@@ -31,13 +33,14 @@ from ringsched.paper.experiments import (
 )
 from ringsched.paper.results import Results, write_rows, write_table
 from ringsched.paper.tiny import tiny_rows
+from ringsched.phrases import counted
 
 
 class Output:
     """A folder for tables and figures, and a page that shows them."""
 
     def __init__(self, folder: Path, page: Path | None) -> None:
-        check_matplotlib()
+        check_matplotlib(field="output")
         self.folder = folder
         self._page = folder / "paper.md" if page is None else page
         make_folder(folder)
@@ -67,14 +70,6 @@ class Output:
         own = self._page == self.folder / "paper.md"
         page = "" if own else f" --page {_shown(self._page)}"
         return f"ringsched paper --seeds {seeds} -o {_shown(self.folder)}{page}"
-
-
-def check_matplotlib(field: str = "output") -> None:
-    """Raise if there is nothing to draw with; `field` is what was asked for."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError("needs matplotlib: pip install 'ringsched[paper]'", field=field) from None
 
 
 def _shown(path: Path) -> str:
@@ -191,6 +186,10 @@ class Reproduction:
     tiny: tuple[TinyRow, ...]
     claims: tuple[Claim, ...]
     num_resumed: int  # rows that were in the output already
+
+    def __repr__(self) -> str:
+        num_rows = sum(map(len, self.rows.values())) + len(self.tiny)
+        return one_line("Reproduction", counted(num_rows, "row"), counted(len(self.claims), "claim"))
 
 
 def reproduce_paper(

@@ -11,14 +11,16 @@ from ringsched.analysis.explain.explain import explain
 from ringsched.analysis.explain.ledger import Ledger
 from ringsched.analysis.metrics import Metrics, metrics_of
 from ringsched.analysis.planned_run import planned_run
+from ringsched.bounds.reasons import reason
+from ringsched.drawing import size_class, size_scale
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.errors import InputError
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
-from ringsched.phrases import choices, quality, reason, seconds
+from ringsched.phrases import seconds
 from ringsched.reporting.gantt import Rows, Stretches, gantt_data, slowed_stretches, stretches_of
 from ringsched.reporting.links import job_levels, links_data, load_levels, most_jobs
-from ringsched.reporting.style import PLAN_COLOURS, Times, size_class, size_scale, times_of
+from ringsched.reporting.style import PLAN_COLOURS, Times, times_of
 from ringsched.verify import Verdict, verify
 
 MOST_JOBS = 12  # rows and columns; more cannot be read
@@ -110,8 +112,8 @@ def summary_data(plan: Plan, verdict: Verdict, metrics: Metrics | None) -> dict[
     """
     return {
         "policy": plan.policy,
-        "choices": ", ".join(choices(plan)),
-        "quality": quality(plan),
+        "choices": ", ".join(plan.choices),
+        "quality": plan.quality,
         "reason": reason(plan.bounds[0]) if plan.bounds else "",
         "valid": verdict.valid,
         "numViolations": len(verdict.violations),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from ringsched.analysis.explain.parts import Floats, Split
+from ringsched.display import consecutive
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
 from ringsched.model import Cluster, Placement, Plan, Server
@@ -82,21 +82,6 @@ class Rows:
             ],
             "switches": list(self._switches.values()),
         }
-
-
-def consecutive(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Return ascending numbers as runs of (first, how many).
-
-    Examples
-    --------
-    >>> consecutive([0, 1, 2, 5])
-    [(0, 3), (5, 1)]
-    """
-    runs = []
-    for _, group in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        members = [number for _, number in group]
-        runs.append((members[0], len(members)))
-    return runs
 
 
 SLOWER = 1 + 1e-9  # below this a factor is rounding

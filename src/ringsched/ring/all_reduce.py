@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ringsched.display import one_line
 from ringsched.errors import InputError
+from ringsched.phrases import counted
 
 
 def chunks_of(size: int, num_workers: int) -> tuple[slice, ...]:
@@ -111,6 +113,12 @@ class RingRun:
     received_bytes: tuple[int, ...]
     added_bytes: tuple[int, ...]  # what each worker summed up; the model's reduction term
     server_worker_bytes: int  # 2wd: each worker sends a vector to a server and receives one
+
+    def __repr__(self) -> str:
+        sent = f"{sum(self.sent_bytes)} bytes sent"
+        return one_line(
+            "RingRun", counted(len(self.vectors), "worker"), counted(self.num_steps, "step"), sent
+        )
 
 
 def all_reduce(

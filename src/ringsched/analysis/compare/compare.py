@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringsched.analysis.compare.ranking import Ranking, Stability, rankings, stabilities
 from ringsched.analysis.compare.rows import KeptRows, row_file, sole_writer
 from ringsched.analysis.compare.runs import ComparisonRow, Key, Task
 from ringsched.analysis.compare.settings import Setting, notes_of, settings_of
-from ringsched.analysis.compare.summary import PolicySummary, summaries
+from ringsched.analysis.compare.summary import IN_WORDS, PAIRED, SHARES, PolicySummary, labels_of, summaries
 from ringsched.analysis.compare.tasks import tasks_of
 from ringsched.analysis.compare.workers import check_dask, rows_of
+from ringsched.display import frame_of, html_table, one_line
+from ringsched.drawing import draw_estimates, panel_for
 from ringsched.errors import InputError
 from ringsched.formats.calibration import load_calibration
 from ringsched.formats.scenario import input_files
 from ringsched.model import Scenario
 from ringsched.model.calibration import Calibration
-from ringsched.model.checks import instance, integer, number
+from ringsched.model.checks import choice, instance, integer, number
 from ringsched.model.objective import MAKESPAN
+from ringsched.phrases import counted, figure, percent_above, seconds
 from ringsched.policies.custom import CustomPolicy
 from ringsched.policies.policy import Limits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +40,10 @@ class UnderModel:
     contention: str | None  # None if none was asked for: every scenario has its own
     summary: tuple[PolicySummary, ...]  # the first is the baseline; with a calibration, by the fitted values
     stability: tuple[Stability, ...] = ()  # over the draws, by metric; empty without any
+
+    def __repr__(self) -> str:
+        model = "the scenarios' own model" if self.contention is None else self.contention
+        return one_line("UnderModel", model, _num_policies(self.summary))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +61,95 @@ class Comparison:
     def summary(self) -> tuple[PolicySummary, ...]:
         """A summary of every policy, the first the baseline; of several models, under the first."""
         return self.models[0].summary
+
+    def __repr__(self) -> str:
+        return one_line("Comparison", *self._heading)
+
+    @property
+    def _heading(self) -> tuple[str, ...]:
+        runs, policies = counted(len(self.rows), "run"), _num_policies(self.summary)
+        return (runs, policies) if self._best is None else (runs, policies, f"least makespan {self._best}")
+
+    @property
+    def _best(self) -> str | None:
+        """The policy with the least mean makespan, and its ratio to the baseline if it is another one."""
+        feasible = [each for each in self.summary if each.means]
+        if not feasible:
+            return None
+        best = min(feasible, key=lambda each: each.means["makespan_s"])
+        labels, ratio = _labels(self.summary), best.makespan_ratio
+        found = f"{seconds(best.means['makespan_s'])} by {labels[best.key]}"
+        if ratio is None or ratio.mean is None:
+            return found
+        return f"{found}, {ratio.mean:.3f} times that of {labels[self.summary[0].key]}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (model.contention or "", *_cells(each, _labels(model.summary)))
+            for model in self.models
+            for each in model.summary
+        ]
+        headings = ("contention", "policy", "runs", "makespan s", "mean s", "bound s", "gap", *_RATIO)
+        first = 0 if len(self.models) > 1 else 1  # one model needs no column
+        return html_table(
+            ", ".join(self._heading),
+            headings[first:],
+            len(rows),
+            lambda at: rows[at][first:],
+            text=range(2 - first),
+            noun="policies",
+        )
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas data frame with a row for every run.
+
+        Needs pandas: `pip install 'ringsched[frames]'`.
+        """
+        names = [field.name for field in fields(ComparisonRow)]
+        return frame_of({name: [getattr(row, name) for row in self.rows] for name in names})
+
+    def plot(self, metric: str = "makespan_s", ax: Axes | None = None) -> Axes:
+        """Draw a metric of every policy against the baseline into `ax`, or into a new figure.
+
+        A point is the mean over pairs of runs, its whiskers are the 95 % interval. Times are ratios to the
+        baseline, shares are differences. Returns the axes. Needs matplotlib: `pip install 'ringsched[plot]'`.
+        """
+        share = choice(metric, "metric", PAIRED) in SHARES
+        baseline, *others = [each.key for each in self.summary]
+        panel = panel_for(ax, 1.2 + 0.3 * len(others) * len(self.models))
+        labels, groups = _labels(self.summary), {}
+        for model in self.models:
+            pairs = {each.key: each.pairs.get(metric) for each in model.summary}
+            groups[model.contention or ""] = [pairs.get(key) for key in others]
+        names = [labels[key] for key in others]
+        draw_estimates(panel, names, groups, reference=0.0 if share else 1.0, share=share)
+        measure, unit = ("less that of", ", percentage points") if share else ("over that of", "")
+        panel.set_xlabel(f"{IN_WORDS[metric]} {measure} {labels[baseline]}{unit}, with 95 % intervals")
+        return panel
+
+
+_RATIO = ("makespan ratio", "95 % interval")
+
+
+def _num_policies(summary: Sequence[PolicySummary]) -> str:
+    return "1 policy" if len(summary) == 1 else f"{len(summary)} policies"
+
+
+def _labels(summary: Sequence[PolicySummary]) -> dict[tuple[str, str], str]:
+    return labels_of([each.key for each in summary])
+
+
+def _cells(summary: PolicySummary, labels: Mapping[tuple[str, str], str]) -> tuple[str, ...]:
+    """Return the name of a policy, its means, and its makespan against the baseline's."""
+    means, ratio = summary.means, summary.makespan_ratio
+    times = ("makespan_s", "mean_completion_s", "lower_bound_s")
+    shown = [figure(means[name]) for name in times] + [percent_above(means["gap"])] if means else ["-"] * 4
+    mean = interval = "-"
+    if ratio is not None and ratio.mean is not None:
+        mean = f"{ratio.mean:.3f}"
+    if ratio is not None and ratio.low is not None and ratio.high is not None:
+        interval = f"{ratio.low:.3f} to {ratio.high:.3f}"
+    return labels[summary.key], str(summary.num_runs - summary.num_infeasible), *shown, mean, interval
 
 
 def comparison_of(

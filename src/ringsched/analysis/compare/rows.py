@@ -19,7 +19,7 @@ from ringsched.analysis.compare.runs import (
     Key,
     Task,
 )
-from ringsched.errors import InputError
+from ringsched.errors import InputError, check_installed
 from ringsched.formats.files import check_writable, read_text, write_text, written_beside
 
 try:
@@ -181,10 +181,7 @@ class ParquetRows:
     """A Parquet file cannot grow row by row: it is written when the work ends, also by Ctrl-C."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            import pyarrow.parquet  # type: ignore[import-untyped]  # noqa: F401
-        except ImportError:
-            raise InputError("needs pyarrow: pip install 'ringsched[parquet]'", file=str(path)) from None
+        check_installed("pyarrow.parquet", "parquet", file=str(path))
         self._path = path
 
     def read(self) -> list[ComparisonRow]:

@@ -68,6 +68,17 @@ METRICS = (
 SHARES = ("gpu_utilisation", "contention_loss", "spreading_loss")
 PAIRED = tuple(name for name in METRICS if name != "lower_bound_s")
 
+IN_WORDS = {
+    "makespan_s": "makespan",
+    "mean_completion_s": "mean completion",
+    "p95_completion_s": "95th percentile of completion",
+    "gpu_utilisation": "share of GPUs held",
+    "contention_loss": "share lost to contention",
+    "spreading_loss": "share lost to spreading",
+    "gap": "gap",
+    "planning_s": "planning time",
+}
+
 PolicyAndOrder = tuple[str, str]  # policy and order
 
 # The rows of one policy: scenario -> seed (None if it takes none) -> row.

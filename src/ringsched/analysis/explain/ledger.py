@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,9 +13,11 @@ from ringsched import api
 from ringsched.analysis.explain.parts import Floats, Integers
 from ringsched.analysis.planned_run import same_time
 from ringsched.contention.sharing import model_of
+from ringsched.display import one_line
 from ringsched.errors import UnknownName
 from ringsched.model import Outcome, Plan, Scenario
 from ringsched.model.checks import settle
+from ringsched.phrases import counted, seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +98,11 @@ class LinkAccount:
         first = max(0, bisect_right(self.times_s, start_s) - 1)
         return max(self.num_jobs[first : bisect_left(self.times_s, end_s)], default=0)
 
+    def __repr__(self) -> str:
+        most = f"at most {self.most_jobs} at once"
+        lost = f"{seconds(self.contention_s)} lost to contention"
+        return one_line("LinkAccount", self.label, counted(self.jobs, "job"), most, lost)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blame:
@@ -152,6 +160,11 @@ class Ledger:
 
     def __post_init__(self) -> None:
         settle(self, _index={account.name: at for at, account in enumerate(self.jobs)})
+
+    def __repr__(self) -> str:
+        lost_s = math.fsum(account.contention_s for account in self.jobs)
+        jobs = counted(len(self.jobs), "job")
+        return one_line("Ledger", jobs, f"policy {self.plan.policy}", f"{seconds(lost_s)} lost to contention")
 
     @property
     def is_counting(self) -> bool:

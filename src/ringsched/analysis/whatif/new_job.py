@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from ringsched.analysis.planned_run import check_totals, planned_run, same_time
 from ringsched.analysis.whatif.places import alone, choices, follow, if_nobody_waits
 from ringsched.analysis.whatif.variants import FinishChange, planning_of
+from ringsched.display import one_line, placed
 from ringsched.engine.problem import Problem, objective_value, problem_of
 from ringsched.engine.state import Run
 from ringsched.errors import Infeasible, InputError
 from ringsched.model import Job, Placement, Plan, Scenario
 from ringsched.model.checks import instance
 from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION
+from ringsched.phrases import counted, seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,10 @@ class Option:
     changes: tuple[FinishChange, ...]
     makespan_s: float  # of all, the new job included
     mean_completion_s: float
+
+    def __repr__(self) -> str:
+        span = f"{seconds(self.start_s)} to {seconds(self.finish_s)}"
+        return one_line("Option", span, placed(self.gpus), f"delays {counted(len(self.delays), 'job')}")
 
     @property
     def delays(self) -> tuple[FinishChange, ...]:
@@ -64,6 +70,10 @@ class Answer:
     anew: Plan | None
     best_case_s: float
     options: tuple[Option, ...]
+
+    def __repr__(self) -> str:
+        options, best = counted(len(self.options), "option"), self.best
+        return one_line("Answer", f"job {self.job.name}", options, f"best ends at {seconds(best.finish_s)}")
 
     @property
     def best(self) -> Option:

@@ -8,10 +8,12 @@ from typing import Any
 from ringsched import api
 from ringsched.analysis.planned_run import check_totals, planned_run, same_time
 from ringsched.analysis.whatif.changes import Change
+from ringsched.display import one_line
 from ringsched.engine.problem import problem_of
 from ringsched.errors import Infeasible, InputError, UnknownName
 from ringsched.model import OBJECTIVES, Plan, Scenario
 from ringsched.model.checks import instance
+from ringsched.phrases import counted, seconds
 from ringsched.policies.table import policies, policy_named
 
 DEFAULT_POLICY = "longest-first"  # in a moment, for any scenario
@@ -100,6 +102,11 @@ class Variant:
     plan: Plan | None
     changes: tuple[FinishChange, ...]
 
+    def __repr__(self) -> str:
+        changes = f"{counted(len(self.changes), 'job')} at other times"
+        makespan = "infeasible" if self.plan is None else f"makespan {seconds(self.plan.makespan_s)}"
+        return one_line("Variant", self.label, makespan, changes)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
@@ -112,6 +119,10 @@ class WhatIf:
     present: Plan
     anew: Plan | None
     variants: tuple[Variant, ...]
+
+    def __repr__(self) -> str:
+        makespan = f"makespan {seconds(self.present.makespan_s)} at present"
+        return one_line("WhatIf", counted(len(self.variants), "variant"), f"policy {self.policy}", makespan)
 
 
 def whatif(

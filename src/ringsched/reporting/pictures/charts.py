@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ringsched.drawing import TALLEST_IN, WIDTH_IN, name_rows, plain, time_axis
 from ringsched.phrases import figure as figure_of
 from ringsched.reporting.links import level_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-WIDTH_IN = 7.2  # of a page
-TALLEST_IN = 9.0
-UNITS = {"days": 86400, "h": 3600, "min": 60}
-MOST_NAMES = 40
 
 
 def new_picture(height_in: float) -> tuple[Figure, Axes]:
@@ -28,43 +23,13 @@ def new_picture(height_in: float) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def time_axis(panel: Axes, data: Mapping[str, Any]) -> float:
-    """Label the time axis in a unit that suits its length; return the unit in seconds."""
-    span = data["span"] or 1
-    name, unit = next(((name, unit) for name, unit in UNITS.items() if span >= 4 * unit), ("s", 1))
-    panel.set_xlim(0, span / unit)
-    panel.set_xlabel(f"time, {name}")
-    return unit
-
-
-def plain(name: str, most: int = 28) -> str:
-    r"""Return a name as matplotlib shows it letter by letter, cut if it is long.
-
-    Examples
-    --------
-    >>> plain("cost $5"), plain("_hidden")
-    ('cost \\$5', ' _hidden')
-    """
-    short = name if len(name) <= most else f"{name[: most - 1]}…"
-    escaped = short.replace("$", r"\$")  # else mathematics
-    return f" {escaped}" if escaped.startswith("_") else escaped  # else left out of legends
-
-
-def name_rows(panel: Axes, places: Sequence[float], names: Sequence[str]) -> None:
-    """Name rows at the left, some of them where there are too many."""
-    step = max(1, -(-len(names) // MOST_NAMES))
-    panel.set_yticks(places[::step], [plain(name, 18) for name in names[::step]], fontsize=7)
-    panel.tick_params(axis="y", length=0)
-    panel.grid(visible=False, axis="y")
-
-
 DASHES = ("-", "--", ":", "-.")
 
 
 def draw_curves(data: Mapping[str, Any]) -> Figure:
     """Draw how many jobs are done over time, by every plan, and where no plan gets."""
     figure, panel = new_picture(3.0)
-    unit = time_axis(panel, data)
+    unit = time_axis(panel, data["span"])
     most = max(1, data["numJobs"])
     steps = range(data["numJobs"] + 1)
     best = [0.0, *(end / unit for end in data["bound"]["ends"])]
@@ -101,7 +66,7 @@ def draw_links(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
 
     links = plan["links"]
     figure, panel = new_picture(1.1 + max(len(links) * 0.02, min(len(links) * 0.14, 4.0)))
-    unit = time_axis(panel, data)
+    unit = time_axis(panel, data["span"])
     levels = data["levels"]["jobs"]
     blocks: dict[str, list[Rectangle]] = {level["name"]: [] for level in levels}
     for row, link in enumerate(links):

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ringsched.drawing import check_matplotlib
 from ringsched.formats.files import check_writable, make_folder, written_beside
 from ringsched.model import Scenario
 from ringsched.model.checks import choice, instance
 from ringsched.paper.figures import STYLE
-from ringsched.paper.reproduce import check_matplotlib
 from ringsched.reporting.data import report_data
 from ringsched.reporting.report import Plans, labelled
 
@@ -32,7 +32,7 @@ def draw_pictures(
 ) -> list[str]:
     """Write the pictures of a report to a folder, in the size of a page; return the names of the files.
 
-    The same plans give the same bytes. Needs matplotlib: `pip install 'ringsched[paper]'`.
+    The same plans give the same bytes. Needs matplotlib: `pip install 'ringsched[plot]'`.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ def pictures_of(data: Mapping[str, Any], target: Path, format: str) -> list[str]
 
 def _figures(data: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
     from ringsched.reporting.pictures.charts import draw_blame, draw_curves, draw_links
-    from ringsched.reporting.pictures.gantt import draw_gantt
+    from ringsched.reporting.pictures.gantt import gantt_picture
 
     yield "completions", draw_curves(data)
     suffixes = _suffixes([plan["label"] for plan in data["plans"]])
     for plan, suffix in zip(data["plans"], suffixes, strict=True):
         if plan["gantt"]["job"]:
-            yield f"gantt{suffix}", draw_gantt(data, plan)
+            yield f"gantt{suffix}", gantt_picture(data, plan)
         if plan["links"]:
             yield f"links{suffix}", draw_links(data, plan)
         if plan["blame"] and plan["blame"]["victims"]:

@@ -1,0 +1,66 @@
+"""What the terms of a bound say, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ringsched.model import Bound
+from ringsched.phrases import figure, seconds
+
+
+def reason(bound: Bound) -> str:
+    """Return the name of a bound and what its terms say; the name alone if we do not know them."""
+    try:
+        return f"{bound.name}: {REASONS[bound.name](bound)}"
+    except (KeyError, ValueError, TypeError, OverflowError):  # a plan file may state anything
+        return bound.name
+
+
+def _time(bound: Bound, term: str) -> str:
+    return seconds(float(bound.terms[term]))
+
+
+def _amount(bound: Bound, term: str) -> str:
+    return figure(float(bound.terms[term]))
+
+
+def _after(bound: Bound, term: str = "release_s") -> str:
+    return f" after {_time(bound, term)}" if bound.terms[term] else ""
+
+
+REASONS: dict[str, Callable[[Bound], str]] = {
+    "longest-job": lambda bound: f"{bound.terms['job']} needs {_time(bound, 'best_case_s')}{_after(bound)}",
+    "area": lambda bound: (
+        f"{_amount(bound, 'gpu_seconds')} GPU-seconds on {bound.terms['gpus']} GPUs{_after(bound)}"
+    ),
+    "large-jobs": lambda bound: (
+        f"{bound.terms['jobs']} jobs with more than half of the GPUs need "
+        f"{_time(bound, 'best_cases_s')}{_after(bound)}"
+    ),
+    "work-left": lambda bound: (
+        f"{_amount(bound, 'gpu_seconds')} GPU-seconds left for {bound.terms['gpus']} GPUs"
+        f"{_after(bound, 'from_s')}"
+    ),
+    "side-by-side": lambda bound: (
+        f"jobs of {bound.terms['unit']} or more GPUs need {_time(bound, 'durations_s')}, "
+        f"{bound.terms['at_once']} at once{_after(bound, 'from_s')}"
+    ),
+    "wide-jobs": lambda bound: (
+        f"some leave fewer than {bound.terms['least']} GPUs free, and the others need more"
+        f"{_after(bound, 'from_s')}"
+    ),
+    "long-jobs": lambda bound: (
+        f"after one of {_time(bound, 'long_s')} no GPU has time for another of {_time(bound, 'short_s')}"
+    ),
+    "server-classes": lambda bound: (
+        f"servers hold {bound.terms['units']} times {bound.terms['unit']} GPUs, and spread jobs take longer"
+        f"{_after(bound)}"
+    ),
+    "squashed-area": lambda bound: (
+        f"{_amount(bound, 'gpu_seconds')} GPU-seconds on {bound.terms['gpus']} GPUs, smallest first"
+    ),
+    "priced-gpus": lambda bound: (
+        f"every job at its best start, if GPUs cost less and less until {_time(bound, 'until_s')}"
+    ),
+    "best-cases": lambda bound: f"{bound.terms['jobs']} jobs, each alone on the cluster",
+}

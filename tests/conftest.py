@@ -21,6 +21,9 @@ settings.register_profile("search", settings.get_profile("stable"), derandomize=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 
+# Small problems would run as plain Python; what is tested is what large ones run.
+os.environ.setdefault("RINGSCHED_KERNELS", "compiled")
+
 NO_SLURM = missing_programs()
 
 

@@ -161,10 +161,10 @@ def kernels_mode() -> str:
     return PYTHON if is_off else mode
 
 
-def is_compiled(function: Callable[..., Any]) -> bool:
-    """Whether the twin of a kernel runs, and not the kernel as it reads."""
+def is_settled(function: Callable[..., Any]) -> bool:
+    """Whether a kernel will run as it does now for good."""
     entry = _ENTRIES.get((function, ""))
-    return kernels_mode() == COMPILED or (entry is not None and entry.is_compiled)
+    return kernels_mode() != AUTO or (entry is not None and entry.is_compiled)
 
 
 def is_compiling(function: Callable[..., Any]) -> bool:
@@ -374,9 +374,13 @@ def _machine() -> str:
         processor = next(line for line in lines if line.startswith(("flags", "Features")))
     except (OSError, StopIteration):
         processor = platform.processor()
-    from importlib.metadata import version  # it takes a while to load
+    from importlib.metadata import PackageNotFoundError, version  # it takes a while to load
 
-    told = "/".join((sys.version, version("numba"), version("llvmlite"), platform.machine(), processor))
+    try:
+        versions = [version("numba"), version("llvmlite")]
+    except PackageNotFoundError:  # installed without saying which
+        versions = []
+    told = "/".join((sys.version, platform.machine(), processor, *versions))
     return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 

@@ -38,6 +38,8 @@ ONLINE_POLICIES = (
     "rolling",
 )
 OPTIONS_ONLINE = {policy.name: policy.online for policy in ringsched.list_policies(online=True)}
+ORDERS = tuple(ringsched.ORDERS)
+OBJECTIVES = tuple(ringsched.OBJECTIVES)
 
 MOST_STEPS = 6  # of `exact`, of some ten thousand nodes each; what needs more is not recorded
 

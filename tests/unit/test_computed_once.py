@@ -84,7 +84,7 @@ def test_only_the_objective_itself_and_the_verifier_compare_its_name() -> None:
     objects = {"MAKESPAN", "MEAN_COMPLETION", "WEIGHTED_COMPLETION", "OBJECTIVES"}
     places = []
     for path in SOURCE.rglob("*.py"):
-        if path in (SOURCE / "model" / "objective.py", SOURCE / "verify" / "objective.py"):
+        if path in (SOURCE / "model" / "objective.py", SOURCE / "verify" / "bounds.py"):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Compare):

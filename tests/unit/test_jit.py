@@ -79,8 +79,7 @@ def _told_once(values: Any) -> int:
 def test_a_kernel_runs_as_it_reads_and_compiled() -> None:
     numbers = np.array([3, 20, 5])
     assert _capped_sum(numbers) == jit.compiled(_capped_sum)(numbers) == 18
-    assert jit.runnable(_capped_sum, interpreted=True) is _capped_sum
-    assert jit.runnable(_capped_sum, interpreted=False) is jit.compiled(_capped_sum)
+    assert jit.runnable(_capped_sum, python=True) is _capped_sum
 
 
 @pytest.mark.compiled
@@ -94,7 +93,7 @@ def test_an_attribute_that_is_called_like_a_kernel_is_no_call_of_it() -> None:
     from ringsched.contention.traffic import alone_gbps
 
     assert (
-        jit.compiled(alone_gbps) is not alone_gbps or jit.runnable(alone_gbps, interpreted=True) is alone_gbps
+        jit.compiled(alone_gbps) is not alone_gbps or jit.runnable(alone_gbps, python=True) is alone_gbps
     )
 
 
@@ -132,13 +131,13 @@ def test_a_package_is_compiled_again_only_for_what_its_kernels_may_call(
     for name in ("checks.py", "objective.py"):
         (tmp_path / "model" / name).write_text("")
     monkeypatch.setattr(jit, "_PACKAGE", tmp_path)
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
 
     def folders() -> dict[str, str | None]:
         return {package: jit._cache_folder.__wrapped__(package) for package in jit._USED}
 
     before = folders()
-    (tmp_path / "placement" / "rule.py").write_text("changed")
+    (tmp_path / "rules" / "rule.py").write_text("changed")
     after = folders()
     changed = {package for package in jit._USED if before[package] != after[package]}
-    assert changed == {"placement", "search", "online"}
+    assert changed == {"rules", "search", "online"}

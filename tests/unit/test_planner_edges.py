@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ringsched.rules.least_busy_servers import _select
+from ringsched.rules.balanced import _select
 from tests.scenarios import cluster, job, scenario
 
 import ringsched

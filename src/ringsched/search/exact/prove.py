@@ -11,7 +11,7 @@ from ringsched.engine.clock import SLACK
 from ringsched.engine.problem import Problem
 from ringsched.engine.simulate import LiveCluster, run_events
 from ringsched.engine.state import Run
-from ringsched.jit import is_compiled, is_compiling, runnable
+from ringsched.jit import is_compiling, is_settled, runnable
 from ringsched.search.exact.explore import explore
 from ringsched.search.exact.instance import Counts, instance_of
 from ringsched.search.exact.node_bound import node_bound
@@ -164,7 +164,7 @@ class Rounds:
         return float(node_bound(self._instance, stack, 0))
 
     def _nodes_at_once(self) -> int:
-        return NODES_AT_ONCE if is_compiled(explore) else NODES_AT_FIRST
+        return NODES_AT_ONCE if is_settled(explore) else NODES_AT_FIRST
 
     def _new_stack(self, piece: float) -> Stack:
         stack = new_stack(self._instance, self.num_levels(piece))

@@ -54,7 +54,8 @@ _TWINS: dict[tuple[Callable[..., Any], bool], Callable[..., Any]] = {}
 UNUSED_S = 30 * 24 * 3600
 AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
 COMPILES = "RINGSCHED_COMPILES"  # set in a process that compiles for another
-ENOUGH_S = 1.0  # of plain Python; to load numba and a kernel takes as long
+ENOUGH_S = 1.0  # of plain Python; to load numba and a kernel takes as long ...
+ENOUGH_TO_COMPILE_S = 5.0  # ... and to compile it several times that
 PATIENCE_S = 3.0  # a call that takes longer as plain Python waits for the compiler
 SILENT_S = 2.0
 OWN = "+own"  # the variant of a kernel that is given a pointer to one of the user's
@@ -193,7 +194,7 @@ class _Entry:
 
     def call(self, work_s: float, call_s: float, *arguments: Any) -> Any:
         if self._twin is None and self._spent_s + work_s > ENOUGH_S:
-            self._look_for_twin(call_s)
+            self._look_for_twin(self._spent_s + work_s, call_s)
         if self._twin is not None:
             return self._twin(*arguments)
         began_s = time.perf_counter()
@@ -215,11 +216,13 @@ class _Entry:
             self._start_compiler()
             self._wait_for_compiler()
 
-    def _look_for_twin(self, call_s: float) -> None:
+    def _look_for_twin(self, work_s: float, call_s: float) -> None:
         with _LOCK:  # several threads may come at once
             if self._twin is not None:
                 return
             if self._compiler is None and self._is_for_another_process():
+                if work_s <= ENOUGH_TO_COMPILE_S:
+                    return
                 self._start_compiler()
             if self._compiler is not None and call_s > PATIENCE_S:
                 self._wait_for_compiler()

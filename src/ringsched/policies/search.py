@@ -30,6 +30,9 @@ def solve_search(problem: Problem, settings: Settings) -> Candidate:
     good_enough = _value_s(problem, settings, simple) <= bound_s * settings.limits.gap
     if good_enough or not problem.queued:
         return Candidate(simple, {"iterations": 0})
+    settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
+    value_s = _value_s(problem, settings, simple)
+    settings.on_progress(Progress(value_s=value_s, bound_s=bound_s, iterations=0, elapsed_s=0.0))
     return _improved(problem, settings, simple, bound_s)
 
 

@@ -12,6 +12,7 @@ import click
 
 from ringsched.cli.calibrate_fit import apply_command, fit_command, validate_command
 from ringsched.cli.calibrate_testbed import testbed_command
+from ringsched.cli.options import json_option, output_option, plan_argument, scenario_argument
 from ringsched.cli.progress import Working
 from ringsched.errors import InputError
 from ringsched.model.checks import integer, number
@@ -20,13 +21,10 @@ if TYPE_CHECKING:
     from ringsched.calibrate.worker import WorkerRun
 
 
-FILE = click.Path(path_type=Path)
-
-
 @click.command("run")
-@click.argument("scenario_file", metavar="SCENARIO", type=FILE)
-@click.argument("plan_file", metavar="PLAN", type=FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print every job as JSON.")
+@scenario_argument
+@plan_argument
+@json_option("Print every job as JSON.")
 def run_command(scenario_file: Path, plan_file: Path, as_json: bool) -> None:
     """Run a small plan for real on the testbed and compare.
 
@@ -78,14 +76,8 @@ def run_command(scenario_file: Path, plan_file: Path, as_json: bool) -> None:
 @click.option(
     "--concurrent", metavar="N", type=int, default=1, show_default=True, help="Like jobs at a time."
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write the medians there as CSV for `calibrate fit`; rank 0 is enough.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print every iteration as JSON.")
+@output_option("Write the medians there as CSV for `calibrate fit`; rank 0 is enough.")
+@json_option("Print every iteration as JSON.")
 def worker_command(
     rank: int,
     ring: str,

@@ -15,6 +15,7 @@ from rich.table import Table
 from ringsched.calibrate.estimate import Estimate
 from ringsched.calibrate.fit import Fit, summary_of
 from ringsched.cli.files import check_different, check_no_input
+from ringsched.cli.options import FILE, json_option, output_option, scenario_output_option
 from ringsched.cli.progress import Working
 from ringsched.cli.tables import show
 from ringsched.errors import InputError
@@ -97,9 +98,6 @@ def _residuals(fit: Fit) -> str:
     return f"residuals: median {typical:.1%}, worst {worst.relative:+.1%} ({where}, {many})"
 
 
-FILE = click.Path(path_type=Path)
-
-
 @click.command("fit")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
 @click.option("--servers", metavar="N", type=int, help="Of a benchmark's text that does not say it.")
@@ -117,9 +115,9 @@ FILE = click.Path(path_type=Path)
     show_default=True,
     help="Part of an iteration alone that your jobs communicate: the share fitted there is written.",
 )
-@click.option("-o", "--output", metavar="FILE", type=FILE, help="Write what was fitted there, as TOML.")
+@output_option("Write what was fitted there, as TOML.")
 @click.option("--plot", metavar="FILE", type=FILE, help="Draw the fit: .svg, .png or .pdf.")
-@click.option("--json", "as_json", is_flag=True, help="Print the fit as JSON.")
+@json_option("Print the fit as JSON.")
 def fit_command(
     files: tuple[Path, ...],
     servers: int | None,
@@ -164,13 +162,7 @@ def fit_command(
 @click.command("apply")
 @click.argument("calibration", metavar="CALIBRATION", type=FILE)
 @click.argument("scenario", metavar="SCENARIO", type=FILE)
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=FILE,
-    help="Write the scenario there instead of printing it; .toml with the jobs in a CSV file beside it.",
-)
+@scenario_output_option
 def apply_command(calibration: Path, scenario: Path, output: Path | None) -> None:
     """Put what was fitted into a scenario.
 
@@ -232,14 +224,14 @@ SUSPECT = 1
 
 
 @click.command("validate")
-@click.argument("calibration", metavar="CALIBRATION", type=click.Path(path_type=Path))
+@click.argument("calibration", metavar="CALIBRATION", type=FILE)
 @click.option("--servers", metavar="N", type=int, default=4, show_default=True, help="4 to 64.")
 @click.option(
     "--mbps", metavar="X", type=float, default=200.0, show_default=True, help="Of every link, each way."
 )
 @click.option("--message-mb", metavar="X", type=float, default=4.0, show_default=True, help="Of every job.")
 @click.option("--seconds", metavar="S", type=float, default=8.0, show_default=True, help="Of every block.")
-@click.option("--json", "as_json", is_flag=True, help="Print every job as JSON.")
+@json_option("Print every job as JSON.")
 def validate_command(
     calibration: Path, servers: int, mbps: float, message_mb: float, seconds: float, as_json: bool
 ) -> None:

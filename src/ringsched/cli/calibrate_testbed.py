@@ -16,6 +16,7 @@ from ringsched.calibrate.carry_out import CarriedOut
 from ringsched.calibrate.links import carried
 from ringsched.calibrate.testbed import Testbed
 from ringsched.calibrate.validation import COLUMNS, Validation
+from ringsched.cli.options import json_option, output_option
 from ringsched.cli.progress import Working
 from ringsched.cli.tables import show
 from ringsched.errors import InputError
@@ -121,14 +122,8 @@ SUSPECT = 1  # exit code: the answer is no
 @click.option("--message-mb", metavar="X", type=float, default=2.0, show_default=True, help="With --job.")
 @click.option("--compute", "compute_s", metavar="S", type=float, default=0.0, help="With --job.")
 @click.option("--seconds", metavar="S", type=float, default=4.0, show_default=True, help="With --job.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write the measurements there as CSV, for `calibrate fit`.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the blocks as JSON.")
+@output_option("Write the measurements there as CSV, for `calibrate fit`.")
+@json_option("Print the blocks as JSON.")
 def testbed_command(
     servers: int,
     mbps: float,

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from ringsched.analysis.explain.ledger import JobAccount, Ledger, LinkAccount
 from ringsched.cli.files import located
+from ringsched.cli.options import json_option, plan_argument, scenario_argument
 from ringsched.cli.progress import Working
 from ringsched.cli.tables import MOST_ROWS, figures_table, placed, show
 from ringsched.errors import InputError, UnknownName
@@ -243,10 +244,10 @@ def _culprits(ledger: Ledger) -> list[str | Table]:
 
 
 @click.command("explain")
-@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
-@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path))
+@scenario_argument
+@plan_argument
 @click.option("--job", "job_name", metavar="NAME", help="Say in words why this job is slow.")
-@click.option("--json", "as_json", is_flag=True, help="Print the ledger as JSON.")
+@json_option("Print the ledger as JSON.")
 def explain_command(scenario_file: Path, plan_file: Path, job_name: str | None, as_json: bool) -> None:
     """Say who slows whom, by how much and on which link.
 

@@ -7,12 +7,13 @@ import json
 import click
 
 from ringsched import api
+from ringsched.cli.options import json_option
 from ringsched.online.simulate import list_online_policies
 
 
 @click.command("policies")
 @click.option("--online", is_flag=True, help="Those of `ringsched simulate` instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@json_option("Print the table as JSON.")
 def policies_command(online: bool, as_json: bool) -> None:
     """List the policies: queue order, placement rule, search."""
     if online:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ringsched.cli.options import FILE, json_option
 from ringsched.cli.slurm_options import (
     check_seconds,
     commands_of,
@@ -45,7 +46,7 @@ MOST_NODES = 200
 @click.option(
     "--folder",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=FILE,
     default=Path("slurm-local"),
     show_default=True,
     help="Where all of it is kept.",
@@ -88,7 +89,7 @@ def _gpus(text: str, nodes: int) -> list[int]:
 
 
 @click.command("submit", context_settings={"allow_interspersed_args": False})
-@click.argument("script", metavar="SCRIPT", type=click.Path(path_type=Path))
+@click.argument("script", metavar="SCRIPT", type=FILE)
 @click.argument("arguments", metavar="[ARGUMENTS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--gpus", metavar="N", type=int, required=True, help="GPUs, one task on each.")
 @click.option("--iterations", metavar="N", type=int, required=True, help="Iterations of the training.")
@@ -102,7 +103,7 @@ def _gpus(text: str, nodes: int) -> list[int]:
 @click.option("--estimate", "estimate_s", metavar="S", type=float, help="How long you think it takes.")
 @click.option("--sbatch", "options", metavar="OPTION", multiple=True, help="One more option for sbatch.")
 @click.option("--no-prediction", is_flag=True, help="Do not plan; print the job id only.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option("Print JSON.")
 @with_cluster
 def submit_command(
     script: Path,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ringsched.cli.options import FILE
 from ringsched.errors import InputError
 from ringsched.model import OBJECTIVES
 
@@ -27,7 +28,7 @@ def with_cluster(command: Command) -> Command:
     for option in (
         click.option("--command-timeout", metavar="S", type=float, default=30.0, show_default=True,
                      help="Seconds after which a command of Slurm has failed."),
-        click.option("--network", metavar="FILE", type=click.Path(path_type=Path),
+        click.option("--network", metavar="FILE", type=FILE,
                      help="Speeds and contention; default $RINGSCHED_NETWORK, /etc/ringsched/network.toml."),
         click.option("--partition", metavar="NAME", help="Default: the cluster's default partition."),
     ):  # fmt: skip

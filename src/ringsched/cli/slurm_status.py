@@ -12,6 +12,7 @@ import click
 from rich.table import Table
 
 from ringsched.cli.files import check_output, put_scenario, written_line
+from ringsched.cli.options import json_option, output_option
 from ringsched.cli.slurm_options import (
     commands_of,
     network_of,
@@ -128,7 +129,7 @@ WATCH_S = 2.0
 
 
 @click.command("cluster")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
+@output_option("Write it there.")
 @with_cluster
 def cluster_command(
     output: Path | None, partition: str | None, network: Path | None, command_timeout: float
@@ -149,7 +150,7 @@ def cluster_command(
 @click.command("status")
 @with_planner
 @click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with --watch a line each time.")
+@json_option("Print JSON, with --watch a line each time.")
 @with_cluster
 def status_command(
     policy: str,

@@ -25,6 +25,7 @@ from ringsched.analysis.whatif.changes import (
 from ringsched.analysis.whatif.new_job import Answer, Option
 from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf
 from ringsched.cli.files import located
+from ringsched.cli.options import FILE, json_option, scenario_argument
 from ringsched.cli.progress import Working
 from ringsched.cli.tables import figures_table, placed, show
 from ringsched.errors import InputError, UnknownName
@@ -239,8 +240,8 @@ def changes_table(changes: tuple[FinishChange, ...]) -> Table:
 
 
 @click.command("whatif")
-@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
-@click.argument("plan_file", metavar="[PLAN]", type=click.Path(path_type=Path), required=False)
+@scenario_argument
+@click.argument("plan_file", metavar="[PLAN]", type=FILE, required=False)
 @click.option(
     "--add-job", metavar="JOB", help="One more job: gpus=8,iterations=20000,model=resnet50 or a file."
 )
@@ -258,7 +259,7 @@ def changes_table(changes: tuple[FinishChange, ...]) -> Table:
 @click.option("--seed", metavar="N", type=int, help="For random choices.  [default: that of PLAN, else 0]")
 @click.option("--time-limit", metavar="S", type=float, help="Policy search: seconds for each plan.")
 @click.option("--iterations", metavar="N", type=int, help="Policy search: schedules for each plan.")
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+@json_option("Print the answer as JSON.")
 def whatif_command(
     scenario_file: Path,
     plan_file: Path | None,

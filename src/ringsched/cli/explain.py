@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from ringsched.analysis.as_json import job_ledger_data, ledger_data
 from ringsched.analysis.explain.ledger import JobAccount, Ledger, LinkAccount
 from ringsched.cli.files import located
 from ringsched.cli.options import json_option, plan_argument, scenario_argument
@@ -265,10 +267,6 @@ def explain_command(scenario_file: Path, plan_file: Path, job_name: str | None, 
     except InputError as error:
         raise located(error, scenario_file, plan_file) from None
     if as_json:
-        import json
-
-        from ringsched.analysis.as_json import job_ledger_data, ledger_data
-
         content = ledger_data(ledger) if job_name is None else job_ledger_data(ledger, job_name)
         click.echo(json.dumps(content, indent=1, ensure_ascii=False))
     elif job_name is None:

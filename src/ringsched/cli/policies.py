@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
 from ringsched import api
+from ringsched.analysis.as_json import policies_data
 from ringsched.cli.options import json_option
 from ringsched.online.simulate import list_online_policies
 
@@ -16,26 +18,19 @@ from ringsched.online.simulate import list_online_policies
 @json_option("Print the table as JSON.")
 def policies_command(online: bool, as_json: bool) -> None:
     """List the policies: queue order, placement rule, search."""
+    if as_json:
+        click.echo(json.dumps(_online_data() if online else policies_data(), indent=1))
+        return
+    from ringsched.cli.tables import print_online_policies, print_policies  # rich, which JSON does without
+
     if online:
-        _list_online(as_json)
-        return
-    if not as_json:
-        from ringsched.cli.tables import print_policies
-
-        print_policies(api.list_policies(), tuple(api.ORDERS))
-        return
-    from ringsched.analysis.as_json import policies_data
-
-    click.echo(json.dumps(policies_data(), indent=1))
-
-
-def _list_online(as_json: bool) -> None:
-    if not as_json:
-        from ringsched.cli.tables import print_online_policies
-
         print_online_policies(list_online_policies(), tuple(api.ORDERS))
-        return
-    rows = [
+    else:
+        print_policies(api.list_policies(), tuple(api.ORDERS))
+
+
+def _online_data() -> list[dict[str, Any]]:
+    return [
         {
             "name": policy.name,
             "order": policy.order,
@@ -45,4 +40,3 @@ def _list_online(as_json: bool) -> None:
         }
         for policy in list_online_policies()
     ]
-    click.echo(json.dumps(rows, indent=1))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ringsched.analysis.as_json import verdict_data
 from ringsched.cli.options import json_option, plan_argument, scenario_argument
 from ringsched.errors import InputError
 from ringsched.formats.plan import load_plan
@@ -31,8 +32,6 @@ def verify_command(ctx: click.Context, scenario_file: Path, plan_file: Path, as_
     except InputError as error:
         raise locate(error, scenario_file) from None
     if as_json:
-        from ringsched.analysis.as_json import verdict_data
-
         click.echo(json.dumps(verdict_data(verdict), indent=1))
     else:
         from ringsched.cli.tables import print_verdict

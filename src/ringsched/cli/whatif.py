@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.table import Table
@@ -22,23 +22,19 @@ from ringsched.analysis.whatif.changes import (
     RemoveServer,
     Together,
 )
-from ringsched.analysis.whatif.new_job import Answer, Option
-from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf
+from ringsched.analysis.whatif.new_job import Answer, Option, whatif_job
+from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf, whatif
 from ringsched.cli.files import located
 from ringsched.cli.options import FILE, json_option, scenario_argument
 from ringsched.cli.progress import Working
 from ringsched.cli.tables import figures_table, placed, show
 from ringsched.errors import InputError, UnknownName
-from ringsched.formats.jobs import field_from_text
+from ringsched.formats.jobs import field_from_text, job_given
 from ringsched.formats.plan import load_plan
 from ringsched.formats.scenario import load_scenario
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
 from ringsched.phrases import counted, figure, seconds
-
-if TYPE_CHECKING:
-    from ringsched.analysis.whatif.changes import Change
-    from ringsched.model import Scenario
 
 
 def changes_of(
@@ -308,9 +304,6 @@ def _check_question(add_job: str | None, changes: list[Change]) -> None:
 
 
 def _job(scenario: Scenario, text: str, as_json: bool, given: dict[str, Any]) -> None:
-    from ringsched.analysis.whatif.new_job import whatif_job
-    from ringsched.formats.jobs import job_given
-
     try:
         job = job_given(text, {job.name for job in scenario.jobs})
     except InputError as error:
@@ -324,8 +317,6 @@ def _job(scenario: Scenario, text: str, as_json: bool, given: dict[str, Any]) ->
 
 
 def _variants(scenario: Scenario, changes: list[Change], as_json: bool, given: dict[str, Any]) -> None:
-    from ringsched.analysis.whatif.variants import whatif
-
     with Working("planning the variants"):
         answer = whatif(scenario, *changes, **given)
     if as_json:

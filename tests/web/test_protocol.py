@@ -198,7 +198,7 @@ def test_who_is_being_answered_is_not_hung_up_on(monkeypatch: pytest.MonkeyPatch
             for client in clients:
                 client.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
                 await begun.acquire()
-            late = await asyncio.to_thread(open_ones.enter_context(listening.connected()).recv, 1000)
+            late = await asyncio.to_thread(received, open_ones.enter_context(listening.connected()))
             assert late.startswith(b"HTTP/1.1 503")
             assert b"too many connections; try again in a moment" in late
             end.set()

@@ -17,7 +17,7 @@ from ringsched.formats.files import check_writable
 from ringsched.formats.plan import save_plan
 from ringsched.formats.traces.formats import FORMATS
 from ringsched.generate.mixes import MODEL_MIXES
-from ringsched.importing import ImportedTrace, ImportReport, import_trace
+from ringsched.importing import ImportedTrace, import_trace
 
 
 @click.command("import")
@@ -100,12 +100,10 @@ def _lines(trace: ImportedTrace, output: Path | None, plan_file: Path | None) ->
         f"{counted(report.rows_kept, 'job')} over {report.span_s / 3600:.1f} hours, load {report.load:.2f} "
         f"on {servers} with {counted(cluster.capacity, 'GPU')}"
     )
-    lines.append(f"models: {report.models_named} from the trace, {_drawn(report)} drawn")
+    lines.append(
+        f"models: {report.models_named} from the trace, {report.rows_kept - report.models_named} drawn"
+    )
     if report.largest_difference_s is not None:
         lines.append(f"largest difference of the plan to the record: {seconds(report.largest_difference_s)}")
     lines += [] if output is None else [written_line(output)]
     return lines if plan_file is None else [*lines, f"plan written to {plan_file}"]
-
-
-def _drawn(report: ImportReport) -> int:
-    return report.rows_kept - report.models_named

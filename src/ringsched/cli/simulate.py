@@ -81,7 +81,8 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
     table.add_row("makespan", seconds(result.makespan_s), "")
-    table.add_row("mean completion", seconds(result.mean_completion_s), _rest(result))
+    rest = f"{seconds(result.mean_waiting_s)} of it waiting; slowdown {result.mean_slowdown:.2f}"
+    table.add_row("mean completion", seconds(result.mean_completion_s), rest)
     table.add_row("queue", str(result.max_queue), f"at most; {figure(result.mean_queue)} on average")
     table.add_row("GPUs busy", f"{100 * result.gpu_utilisation:.1f} %", "on average, to the last finish")
     table.add_row("links contended", figure(result.mean_contended_links), "on average")
@@ -95,10 +96,6 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
     if result.num_plans:
         table.add_row("plans", str(result.num_plans), "made on the way")
     return table
-
-
-def _rest(result: OverTime) -> str:
-    return f"{seconds(result.mean_waiting_s)} of it waiting; slowdown {result.mean_slowdown:.2f}"
 
 
 @click.command("simulate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,25 +37,6 @@ from ringsched.model.objective import objective_named
 from ringsched.phrases import counted, figure, seconds
 
 
-def changes_of(
-    add_servers: Sequence[str],
-    remove_server: Sequence[str],
-    inter_server_gbps: Sequence[float],
-    link_factor: Sequence[float],
-    contention: Sequence[str],
-    together: bool,
-) -> list[Change]:
-    """Return one change for every option, or all of them in one."""
-    changes: list[Change] = [
-        *map(_servers, add_servers),
-        *(RemoveServer(name=name) for name in remove_server),
-        *(LinkSpeed(inter_server_gbps=speed) for speed in inter_server_gbps),
-        *(LinkFactor(factor=factor) for factor in link_factor),
-        *map(_contention, contention),
-    ]
-    return [Together(changes=tuple(changes))] if together and len(changes) > 1 else changes
-
-
 def _servers(text: str) -> AddServers:
     match = re.fullmatch(r"(\d{1,9})(?:x(\d{1,9}))?", text)
     if match is None:
@@ -79,6 +60,14 @@ def _contention(text: str) -> OtherContention:
     return OtherContention(fields=fields)
 
 
+# By the name of its option: the change that each of its values asks for.
+KINDS: dict[str, Callable[[Any], Change]] = {
+    "add_servers": _servers,
+    "remove_server": lambda name: RemoveServer(name=name),
+    "inter_server_gbps": lambda speed: LinkSpeed(inter_server_gbps=speed),
+    "link_factor": lambda factor: LinkFactor(factor=factor),
+    "contention": _contention,
+}
 MOST_DELAYS = 5
 
 
@@ -253,22 +242,18 @@ def changes_table(changes: tuple[FinishChange, ...]) -> Table:
 @click.option("--order", metavar="NAME", help="Queue order instead of the policy's own.")
 @click.option("--objective", metavar="NAME", help="What bound and gap are about.  [default: that of PLAN]")
 @click.option("--seed", metavar="N", type=int, help="For random choices.  [default: that of PLAN, else 0]")
-@click.option("--time-limit", metavar="S", type=float, help="Policy search: seconds for each plan.")
+@click.option(
+    "--time-limit", "time_limit_s", metavar="S", type=float, help="Policy search: seconds for each plan."
+)
 @click.option("--iterations", metavar="N", type=int, help="Policy search: schedules for each plan.")
 @json_option("Print the answer as JSON.")
 def whatif_command(
     scenario_file: Path,
     plan_file: Path | None,
     add_job: str | None,
-    add_servers: tuple[str, ...],
-    remove_server: tuple[str, ...],
-    inter_server_gbps: tuple[float, ...],
-    link_factor: tuple[float, ...],
-    contention: tuple[str, ...],
     together: bool,
     as_json: bool,
-    time_limit: float | None,
-    **planning: Any,
+    **given: Any,
 ) -> None:
     """Say what one more job, other servers or other links would change.
 
@@ -277,12 +262,13 @@ def whatif_command(
     compared with the plan. Without PLAN the scenario is planned first.
     """
     scenario = load_scenario(scenario_file)
-    plan = None if plan_file is None else load_plan(plan_file)
-
+    given["plan"] = None if plan_file is None else load_plan(plan_file)
+    asked = {name: given.pop(name) for name in KINDS}
     try:
-        changes = changes_of(add_servers, remove_server, inter_server_gbps, link_factor, contention, together)
+        changes = [KINDS[name](value) for name, values in asked.items() for value in values]
+        if together and len(changes) > 1:
+            changes = [Together(changes=tuple(changes))]
         _check_question(add_job, changes)
-        given = planning | {"plan": plan, "time_limit_s": time_limit}
         if add_job is not None:
             _job(scenario, add_job, as_json, given)
         else:

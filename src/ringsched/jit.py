@@ -404,10 +404,13 @@ def _kernel_files(package: str) -> list[Path]:
 
 
 def _user_cache() -> Path | None:
+    from platformdirs import user_cache_path
+
     try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ringsched"
+        folder = user_cache_path("ringsched", appauthor=False)
     except RuntimeError:  # a user without a home, as in some containers
         return None
+    return folder if folder.is_absolute() else None  # platformdirs before 4.12 says "~/.cache" then
 
 
 def _is_writable(folder: Path) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.helpers import run, sentence
 from tests.slurm_double import SlurmDouble
 
-from ringsched.cli import slurm as slurm_options
+from ringsched.cli import slurm as slurm_module
 
 SUBMIT = ("slurm", "submit", "--gpus", 2, "--iterations", 10)
 
@@ -44,10 +44,8 @@ def test_local_with_wrong_options(options: tuple[object, ...], problem: str, tmp
 @pytest.fixture
 def double(monkeypatch: pytest.MonkeyPatch) -> SlurmDouble:
     slurm = SlurmDouble({"a": 4, "b": 4})
-    monkeypatch.setattr(slurm_options, "partition_of", lambda *_: "gpu")
-    for module in ("slurm_submit", "slurm_look", "slurm_run"):
-        monkeypatch.setattr(f"ringsched.cli.{module}.commands_of", lambda _: slurm)
-        monkeypatch.setattr(f"ringsched.cli.{module}.partition_of", lambda *_: "gpu")
+    monkeypatch.setattr(slurm_module, "SlurmCommands", lambda **_: slurm)
+    monkeypatch.setattr(slurm_module, "default_partition", lambda _: "gpu")
     return slurm
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import errno
 import math
+import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -33,12 +36,10 @@ from ringsched.analysis.compare.rows import sole_writer
 from ringsched.analysis.compare.runs import code_version
 from ringsched.analysis.compare.summary import (
     METRICS,
-    MOST_TERMS,
     PAIRED,
-    _expanded,
     interval,
+    student_quantile,
     summaries,
-    t_quantile,
 )
 from ringsched.analysis.metrics import percentile
 
@@ -190,12 +191,8 @@ def test_percentile_is_the_nearest_rank() -> None:
         (10**9, 1.9599639869),
     ],
 )
-def test_student_quantiles(degrees: int, known: float) -> None:
-    assert t_quantile(degrees) == pytest.approx(known, abs=1e-9)
-
-
-def test_series_and_expansion_meet() -> None:
-    assert t_quantile(MOST_TERMS) == pytest.approx(_expanded(1.959963984540054, MOST_TERMS), abs=1e-11)
+def test_studenstudent_quantiles(degrees: int, known: float) -> None:
+    assert student_quantile(degrees) == pytest.approx(known, abs=1e-9)
 
 
 def test_interval_by_hand() -> None:
@@ -622,6 +619,42 @@ def test_another_name_for_the_output_is_the_same_output(tmp_path: Path) -> None:
     with sole_writer(link):
         pass
     assert list(tmp_path.iterdir()) == [link]
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from ringsched.analysis.compare.rows import sole_writer
+with sole_writer(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(300)
+"""
+
+
+def test_a_comparison_that_was_killed_keeps_nobody_away(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    with subprocess.Popen([sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(InputError, match="another comparison"), sole_writer(path):
+            pass
+        holder.kill()
+    assert len(list(tmp_path.iterdir())) == 1  # its lock file is still there
+    with sole_writer(path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("missing", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_where_a_file_system_has_no_locks_nobody_is_kept_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int
+) -> None:
+    def flock(_handle: int, _operation: int) -> None:
+        raise OSError(missing, os.strerror(missing))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with sole_writer(tmp_path / "rows.csv"), sole_writer(tmp_path / "rows.csv"):
+        pass
 
 
 def test_two_files_with_one_beginning_of_their_names_are_two_files(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Thread
@@ -92,9 +93,7 @@ def test_an_attribute_that_is_called_like_a_kernel_is_no_call_of_it() -> None:
     """A kernel named like a field it reads was compiled as a part of itself, without end."""
     from ringsched.contention.traffic import alone_gbps
 
-    assert (
-        jit.compiled(alone_gbps) is not alone_gbps or jit.runnable(alone_gbps, python=True) is alone_gbps
-    )
+    assert jit.compiled(alone_gbps) is not alone_gbps or jit.runnable(alone_gbps, python=True) is alone_gbps
 
 
 def folder(base: Path, name: str, *, days: float) -> Path:
@@ -115,6 +114,21 @@ def test_folders_of_kernels_are_removed_after_a_month_without_use(tmp_path: Path
     assert (used / "kernel.nbc").exists()
     assert time.time() - used.stat().st_mtime < DAY_S
     assert not old.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other habits")
+@pytest.mark.parametrize(("xdg", "folder"), [("/xdg", "/xdg/ringsched"), ("", "/home/ada/.cache/ringsched")])
+def test_the_cache_is_where_linux_has_caches(monkeypatch: pytest.MonkeyPatch, xdg: str, folder: str) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("XDG_CACHE_HOME", xdg)
+    assert jit._user_cache() == Path(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other habits")
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert jit._user_cache() is None
 
 
 def test_a_cache_that_cannot_be_tidied_stops_nobody(tmp_path: Path) -> None:

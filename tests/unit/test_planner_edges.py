@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from ringsched.rules.balanced import _select
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import Infeasible, InputError, Job, Scenario
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.state import arrays_of, new_state
+from ringsched.rules.balanced import _select
 from ringsched.rules.runner import Runner
 from ringsched.rules.shared import new_scratch
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from typing import Any
 
 import pytest
@@ -25,10 +27,41 @@ from ringsched.model import Server
 FIELDS: dict[str, Any] = {"gpus": 2, "iterations": 10, "model": "resnet50"}
 
 
-@pytest.mark.parametrize("text", ["n[1-", "n[a-b]", "n[1-2]]x[", "n[,]"])
+@pytest.mark.parametrize("text", ["n[1-", "n[a-b]", "n[1-2]]x[", "n[,]", "n[3-1]"])
 def test_lists_of_nodes_that_cannot_be_read(text: str) -> None:
     with pytest.raises(AdapterError):
         expand(text)
+
+
+def _range(first: int, more: int, width: int) -> str:
+    return f"{first:0{width}d}" + (f"-{first + more:0{width}d}" if more else "")
+
+
+# In any order and width, the same twice too; Slurm wants nothing after the last range.
+RANGES = st.builds(_range, st.integers(0, 120), st.integers(0, 12), st.integers(1, 4))
+BRACKETS = st.lists(RANGES, min_size=1, max_size=3).map(lambda ranges: f"[{','.join(ranges)}]")
+PREFIXES = st.sampled_from(["n", "gpu-", "a1b", "r@x"])
+NAMES = st.one_of(
+    PREFIXES,
+    st.tuples(PREFIXES, BRACKETS).map("".join),
+    st.tuples(PREFIXES, BRACKETS, st.sampled_from(["", "n"]), BRACKETS).map("".join),
+)
+
+
+@pytest.mark.slurm
+@given(text=st.lists(NAMES, min_size=1, max_size=20).map(",".join))
+@examples(20)
+def test_lists_of_nodes_are_read_as_slurm_reads_them(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    config = tmp_path_factory.getbasetemp() / "hostnames.conf"
+    config.write_text("ClusterName=x\nSlurmctldHost=localhost\nNodeName=n1\nPartitionName=p Nodes=ALL\n")
+    told = subprocess.run(
+        ["scontrol", "show", "hostnames", text],
+        env=os.environ | {"SLURM_CONF": str(config)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert expand(text) == told.stdout.split()
 
 
 def test_gpus_of_several_types() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -176,6 +177,21 @@ def test_a_second_controller_is_refused_however_the_cluster_is_spelled(
         monkeypatch.setenv("SLURM_CONF", "/elsewhere/slurm.conf")
         with run_module.alone("gpu"):
             pass
+
+
+def test_a_controller_needs_a_lock_that_the_kernel_frees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(_handle: int, _operation: int) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(run_module, "owner_of", lambda _uid: owner(tmp_path))
+    monkeypatch.setattr("fcntl.flock", flock)
+    with (
+        pytest.raises(InputError, match="cannot be locked: Function not"),
+        run_module.alone("gpu"),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("option", ["--command-timeout", "--interval", "--start-timeout"])

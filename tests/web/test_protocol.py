@@ -8,7 +8,7 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
@@ -35,6 +35,9 @@ class Listening:
 
     def connected(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=HANGS_S)
+
+    def num_connections(self) -> int:
+        return len(self._state.connections)
 
     async def until_all_are_gone(self) -> None:
         while self._state.connections:
@@ -154,6 +157,55 @@ def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
         await listening.until_all_are_gone()
 
     with_server(use)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n", b"no HTTP\r\n\r\n", TOO_LARGE])
+def test_silent_clients_keep_nobody_out(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    """256 of them did for 20 s, with no token needed."""
+    monkeypatch.setattr(protocol, "MOST_CONNECTIONS", 3)
+    asked = f"GET /api/v1/about HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+
+    def ask(listening: Listening) -> None:
+        with ExitStack() as open_ones:
+            for _ in range(10):
+                open_ones.enter_context(listening.connected()).sendall(sent)
+            for _ in range(2):
+                client = open_ones.enter_context(listening.connected())
+                client.sendall(asked.encode())
+                assert client.recv(100).startswith(b"HTTP/1.1 200")
+            assert listening.num_connections() <= 3
+
+    async def use(listening: Listening) -> None:
+        await asyncio.to_thread(ask, listening)
+        await listening.until_all_are_gone()
+
+    with_server(use)
+
+
+def test_who_is_being_answered_is_not_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "MOST_CONNECTIONS", 2)
+    begun, end = asyncio.Semaphore(0), asyncio.Event()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        begun.release()
+        await end.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def use(listening: Listening) -> None:
+        with ExitStack() as open_ones:
+            clients = [open_ones.enter_context(listening.connected()) for _ in range(2)]
+            for client in clients:
+                client.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                await begun.acquire()
+            late = await asyncio.to_thread(received, open_ones.enter_context(listening.connected()))
+            assert late.startswith(b"HTTP/1.1 503")
+            assert b"too many connections; try again in a moment" in late
+            end.set()
+            for client in clients:
+                assert (await asyncio.to_thread(client.recv, 100)).startswith(b"HTTP/1.1 200")
+
+    with_server(use, slow)
 
 
 def test_a_client_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,6 @@ def fit_measurements(measurements: Sequence[Measurement]) -> Fit:
     >>> round(fit.links.inter_server_gbps.value, 2), fit.sharing.form
     (0.19, 'linear')
     """
-    check_scipy()
     if not any(row.servers > 1 and row.concurrent == 1 for row in measurements):
         raise InputError(
             "no bandwidth can be told: measure a job alone (concurrent = 1) over two or more servers"
@@ -109,14 +108,6 @@ def fit_measurements(measurements: Sequence[Measurement]) -> Fit:
         missing=tuple(missing),
         residuals=_residuals(measurements, blocks, links, sharing, duty_shares),
     )
-
-
-def check_scipy() -> None:
-    """Raise if scipy is not there."""
-    try:
-        import scipy.optimize  # noqa: F401
-    except ImportError:
-        raise InputError("fitting needs scipy: pip install 'ringsched[calibrate]'") from None
 
 
 def summary_of(fit: Fit) -> str:

@@ -5,57 +5,62 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from ringsched.cli.calibrate_fit import apply_command, fit_command, validate_command
-from ringsched.cli.calibrate_testbed import testbed_command
+from ringsched.calibrate.blocks import Calibrated, measure, run_procedure
+from ringsched.calibrate.carry_out import bed_for, carry_out
+from ringsched.calibrate.fit import calibration_of, fit_measurements, save_calibration
+from ringsched.calibrate.measurements import load_measurements, save_measurements
+from ringsched.calibrate.neighbours import ring_from_text
+from ringsched.calibrate.plot import check_plot, plot_fit
+from ringsched.calibrate.testbed import Testbed, TestJob
+from ringsched.calibrate.validation import validate
+from ringsched.calibrate.worker import MOST_MB, measurement_of, run_worker
+from ringsched.cli.calibrate_tables import (
+    block_content,
+    fit_content,
+    print_blocks,
+    print_carried_out,
+    print_fit,
+    print_validation,
+    run_content,
+    run_line,
+    validation_content,
+)
+from ringsched.cli.files import check_different, check_no_input, check_output, put_scenario, written_line
+from ringsched.cli.options import (
+    FILE,
+    json_option,
+    output_option,
+    plan_argument,
+    scenario_argument,
+    scenario_output_option,
+)
 from ringsched.cli.progress import Working
 from ringsched.errors import InputError
+from ringsched.formats.calibration import load_calibration
+from ringsched.formats.files import check_table_file, check_writable
+from ringsched.formats.plan import load_plan
+from ringsched.formats.scenario import load_scenario
+from ringsched.model.calibration import apply_calibration
 from ringsched.model.checks import integer, number
+from ringsched.verify import verify
 
-if TYPE_CHECKING:
-    from ringsched.calibrate.worker import WorkerRun
-
-
-FILE = click.Path(path_type=Path)
+SUSPECT = 1  # exit code: the answer is no
 
 
-@click.command("run")
-@click.argument("scenario_file", metavar="SCENARIO", type=FILE)
-@click.argument("plan_file", metavar="PLAN", type=FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print every job as JSON.")
-def run_command(scenario_file: Path, plan_file: Path, as_json: bool) -> None:
-    """Run a small plan for real on the testbed and compare.
+@click.group("calibrate")
+def calibrate_command() -> None:
+    """Measure contention on real rings and fit the model to it.
 
-    Every job starts when the plan says, on the servers it says, and does all its iterations; links are as
-    fast as the scenario's. Up to 8 jobs of two or more GPUs and 600 seconds.
+    Numbers come from a cluster of one's own (worker, or other benchmarks), or from a network made of
+    namespaces on this machine (testbed).
     """
-    from ringsched.calibrate.carry_out import bed_for, carry_out
-    from ringsched.formats.plan import load_plan
-    from ringsched.formats.scenario import load_scenario
-    from ringsched.verify import verify
-
-    scenario, plan = load_scenario(scenario_file), load_plan(plan_file)
-    verdict = verify(scenario, plan)
-    if not verdict.valid:
-        raise InputError(f"is no valid plan: {verdict.violations[0].message}", file=str(plan_file))
-    testbed = bed_for(scenario, plan)
-    with Working("running the plan"), testbed:
-        done = carry_out(scenario, plan, testbed)
-    if as_json:
-        click.echo(
-            json.dumps({"noise": done.noise._asdict(), "jobs": [asdict(job) for job in done.jobs]}, indent=1)
-        )
-        return
-    from ringsched.cli.calibrate_testbed import print_carried_out
-
-    print_carried_out(plan, done)
 
 
-@click.command("worker")
+@calibrate_command.command("worker")
 @click.option("--rank", metavar="R", type=int, required=True, help="Which of the addresses is this one's.")
 @click.option("--ring", metavar="HOST:PORT,...", required=True, help="Where all workers listen, by rank.")
 @click.option(
@@ -78,14 +83,8 @@ def run_command(scenario_file: Path, plan_file: Path, as_json: bool) -> None:
 @click.option(
     "--concurrent", metavar="N", type=int, default=1, show_default=True, help="Like jobs at a time."
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write the medians there as CSV for `calibrate fit`; rank 0 is enough.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print every iteration as JSON.")
+@output_option("Write the medians there as CSV for `calibrate fit`; rank 0 is enough.")
+@json_option("Print every iteration as JSON.")
 def worker_command(
     rank: int,
     ring: str,
@@ -103,11 +102,6 @@ def worker_command(
     Start one for every address, on the machine it names, with the same options but for --rank. Neighbours
     should share a server, so that the ring crosses every link once each way.
     """
-    from ringsched.calibrate.measurements import save_measurements
-    from ringsched.calibrate.neighbours import ring_from_text
-    from ringsched.calibrate.worker import MOST_MB, measurement_of, run_worker
-    from ringsched.formats.files import check_table_file
-
     addresses = ring_from_text(ring)
     integer(rank, "--rank", minimum=0, maximum=len(addresses) - 1)
     number(message_mb, "--message-mb", above=0, maximum=MOST_MB)
@@ -142,42 +136,242 @@ def worker_command(
             compute_s=compute_s,
         )
         save_measurements([row], output)
-    click.echo(_json(run) if as_json else _line(run, len(addresses), servers))
+    click.echo(json.dumps(run_content(run), indent=1) if as_json else run_line(run, len(addresses), servers))
 
 
-def _line(run: WorkerRun, num_workers: int, servers: int) -> str:
-    counted = run.iterations[1:] or run.iterations
-    parts = [
-        f"{what} {median(getattr(each, f'{what}_s') for each in counted) * 1e3:.3f} ms"
-        for what in ("exchange", "reduce", "compute")
-    ]
-    return (
-        f"rank {run.rank} of {num_workers} on {servers} servers, {len(run.iterations)} iterations: "
-        f"{', '.join(parts)}; sent {run.sent_bytes} bytes, received {run.received_bytes}"
-    )
+@calibrate_command.command("testbed")
+@click.option("--servers", metavar="N", type=int, default=4, show_default=True, help="2 to 64.")
+@click.option(
+    "--mbps", metavar="X", type=float, default=200.0, show_default=True, help="Of every link, each way."
+)
+@click.option("--repeats", metavar="N", type=int, default=1, show_default=True, help="Measure all so often.")
+@click.option("--quick", is_flag=True, help="Fewer and shorter blocks: half a minute.")
+@click.option(
+    "--job",
+    "placements",
+    metavar="S,S,...",
+    multiple=True,
+    help="Instead: run such jobs at a time, a worker on each server named, in the order of the ring.",
+)
+@click.option("--message-mb", metavar="X", type=float, default=2.0, show_default=True, help="With --job.")
+@click.option("--compute", "compute_s", metavar="S", type=float, default=0.0, help="With --job.")
+@click.option("--seconds", metavar="S", type=float, default=4.0, show_default=True, help="With --job.")
+@output_option("Write the measurements there as CSV, for `calibrate fit`.")
+@json_option("Print the blocks as JSON.")
+def testbed_command(
+    servers: int,
+    mbps: float,
+    repeats: int,
+    quick: bool,
+    placements: tuple[str, ...],
+    message_mb: float,
+    compute_s: float,
+    seconds: float,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure real rings between servers made of network namespaces.
 
-
-def _json(run: WorkerRun) -> str:
-    return json.dumps(
-        {
-            "rank": run.rank,
-            "sent_bytes": run.sent_bytes,
-            "received_bytes": run.received_bytes,
-            "waited_s": run.waited_s,
-            "iterations": [each._asdict() for each in run.iterations],
-        },
-        indent=1,
-    )
-
-
-@click.group("calibrate")
-def calibrate_command() -> None:
-    """Measure contention on real rings and fit the model to it.
-
-    Numbers come from a cluster of one's own (worker, or other benchmarks), or from a network made of
-    namespaces on this machine (testbed).
+    Needs Linux, iproute2 and user namespaces, but no root. Everything runs in namespaces of its own,
+    which end with this command, however it ends. Blocks disturbed by other work on this machine are
+    repeated; if they stay so they are called suspect and left out, and the exit code is 1.
     """
+    integer(repeats, "--repeats", minimum=1, maximum=100)
+    number(message_mb, "--message-mb", above=0, maximum=4096)
+    number(compute_s, "--compute", minimum=0)
+    number(seconds, "--seconds", above=0, maximum=3600)
+    if output is not None:
+        if placements:
+            raise InputError("means nothing with --job: such jobs need not be alike", field="--output")
+        check_table_file(output)
+    given = [_placement(text) for text in placements]
+    testbed = Testbed(servers, mbps)
+    with Working("measuring"), testbed:
+        if given:
+            jobs = [
+                TestJob(placement=each, message_mb=message_mb, compute_s=compute_s, seconds=seconds)
+                for each in given
+            ]
+            done = Calibrated((), (measure(testbed, "jobs as given", jobs),))
+        else:
+            done = run_procedure(testbed, repeats=repeats, quick=quick)
+    if output is not None and done.measurements:
+        save_measurements(done.measurements, output)
+    if as_json:
+        click.echo(json.dumps([block_content(block) for block in done.blocks], indent=1))
+    else:
+        print_blocks(done.blocks, testbed, output if done.measurements else None)
+    if done.suspect:
+        click.get_current_context().exit(SUSPECT)
 
 
-for _command in (worker_command, testbed_command, fit_command, apply_command, validate_command, run_command):
-    calibrate_command.add_command(_command)
+def _placement(text: str) -> tuple[int, ...]:
+    cells = [cell.strip() for cell in text.split(",")]
+    if not all(cell.isdecimal() for cell in cells):
+        raise InputError(f"must be numbers of servers such as 0,0,1, not {text!r}", field="--job")
+    return tuple(int(cell) for cell in cells)
+
+
+@calibrate_command.command("fit")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@click.option("--servers", metavar="N", type=int, help="Of a benchmark's text that does not say it.")
+@click.option("--workers", metavar="N", type=int, help="Of a benchmark's text that does not say it.")
+@click.option(
+    "--concurrent",
+    metavar="N,...",
+    help="Like jobs at a time: one number for every benchmark's text in turn, or one for all; default 1.",
+)
+@click.option(
+    "--duty",
+    metavar="X",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Part of an iteration alone that your jobs communicate: the share fitted there is written.",
+)
+@output_option("Write what was fitted there, as TOML.")
+@click.option("--plot", metavar="FILE", type=FILE, help="Draw the fit: .svg, .png or .pdf.")
+@json_option("Print the fit as JSON.")
+def fit_command(
+    files: tuple[Path, ...],
+    servers: int | None,
+    workers: int | None,
+    concurrent: str | None,
+    duty: float,
+    output: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit bandwidth, latency and contention to measurements.
+
+    FILE is a CSV file with the columns servers, workers, concurrent, message_mb, seconds, and if known
+    compute_s, reduce_s and job; or what nccl-tests or the OSU benchmarks printed.
+    """
+    number(duty, "--duty", above=0, maximum=1)
+    counts = _counts(concurrent, len(files))
+    _check_outputs(files, output, plot)
+    rows = [
+        row
+        for file, count in zip(files, counts, strict=True)
+        for row in load_measurements(file, servers=servers, workers=workers, concurrent=count)
+    ]
+    fit = fit_measurements(rows)
+    calibration = calibration_of(fit, duty_cycle=duty)
+    if output is not None:
+        save_calibration(fit, calibration, output, ", ".join(file.name for file in files))
+    if plot is not None:
+        plot_fit(fit, plot)
+    if as_json:
+        click.echo(json.dumps(fit_content(fit, calibration), indent=1))
+    else:
+        print_fit(fit, calibration, duty, [path for path in (output, plot) if path is not None])
+
+
+def _counts(concurrent: str | None, num_files: int) -> list[int | None]:
+    if concurrent is None:
+        return [None] * num_files
+    cells: list[Any] = [int(cell) if cell.strip().isdigit() else cell for cell in concurrent.split(",")]
+    counts: list[int | None] = [integer(cell, "--concurrent", minimum=1) for cell in cells]
+    if len(counts) not in (1, num_files):
+        raise InputError(
+            f"must be one number, or one for each of the {num_files} files, not {len(counts)}",
+            field="--concurrent",
+        )
+    return counts * num_files if len(counts) == 1 else counts
+
+
+def _check_outputs(files: tuple[Path, ...], output: Path | None, plot: Path | None) -> None:
+    if output is not None:
+        check_writable(output)
+    if plot is not None:
+        check_plot(plot)
+    check_different([output, plot])
+    for written in (output, plot):
+        for file in files:
+            if written is not None and written.exists() and file.exists() and written.samefile(file):
+                raise InputError("is a file of measurements; write to another", file=str(written))
+
+
+@calibrate_command.command("apply")
+@click.argument("calibration", metavar="CALIBRATION", type=FILE)
+@click.argument("scenario", metavar="SCENARIO", type=FILE)
+@scenario_output_option
+def apply_command(calibration: Path, scenario: Path, output: Path | None) -> None:
+    """Put what was fitted into a scenario.
+
+    Prints the scenario as JSON, or writes it with -o. What was not fitted stays as the scenario has it.
+    """
+    check_output(output)
+    given, measured = load_scenario(scenario), load_calibration(calibration)
+    check_no_input([output], scenario)
+    if output is not None and output.exists() and output.samefile(calibration):
+        raise InputError("is the calibration itself; write to another file", file=str(output))
+    applied = apply_calibration(measured, given)
+    put_scenario(applied, output)
+    if (
+        left_out := measured.contention_fields().keys()
+        - measured.contention_fields(applied.contention).keys()
+    ):
+        names = ", ".join(sorted(left_out))
+        click.echo(f"contention model {applied.contention.model_name!r} has no {names}: left out", err=True)
+    own = [server.name for server in given.cluster.servers if server.uplink_gbps is not None]
+    if own and measured.inter_server_gbps is not None:
+        click.echo(f"{len(own)} servers with an uplink_gbps of their own keep it: {own[0]}, ...", err=True)
+    if output is not None:
+        click.echo(written_line(output))
+
+
+@calibrate_command.command("validate")
+@click.argument("calibration", metavar="CALIBRATION", type=FILE)
+@click.option("--servers", metavar="N", type=int, default=4, show_default=True, help="4 to 64.")
+@click.option(
+    "--mbps", metavar="X", type=float, default=200.0, show_default=True, help="Of every link, each way."
+)
+@click.option("--message-mb", metavar="X", type=float, default=4.0, show_default=True, help="Of every job.")
+@click.option("--seconds", metavar="S", type=float, default=8.0, show_default=True, help="Of every block.")
+@json_option("Print every job as JSON.")
+def validate_command(
+    calibration: Path, servers: int, mbps: float, message_mb: float, seconds: float, as_json: bool
+) -> None:
+    """Run placements the fit has not seen on the testbed and compare.
+
+    CALIBRATION is what `calibrate fit -o` wrote. Sixteen jobs in five blocks: a chain, 3+1, duty cycles of
+    1, 0.5 and 0.33, and a mixture. Prints the iteration measured beside what the contention models phases,
+    max-min and paper say, and what a simulation of the exchanges one by one says.
+    """
+    number(message_mb, "--message-mb", above=0, maximum=4096)
+    number(seconds, "--seconds", above=0, maximum=3600)
+    fitted = load_calibration(calibration)
+    testbed = Testbed(servers, mbps)
+    with Working("running the held-out placements"), testbed:
+        done = validate(testbed, fitted, message_mb=message_mb, seconds=seconds)
+    if as_json:
+        click.echo(json.dumps(validation_content(done), indent=1))
+    else:
+        print_validation(done)
+    if any(block.suspect for block in done.blocks):
+        click.get_current_context().exit(SUSPECT)
+
+
+@calibrate_command.command("run")
+@scenario_argument
+@plan_argument
+@json_option("Print every job as JSON.")
+def run_command(scenario_file: Path, plan_file: Path, as_json: bool) -> None:
+    """Run a small plan for real on the testbed and compare.
+
+    Every job starts when the plan says, on the servers it says, and does all its iterations; links are as
+    fast as the scenario's. Up to 8 jobs of two or more GPUs and 600 seconds.
+    """
+    scenario, plan = load_scenario(scenario_file), load_plan(plan_file)
+    verdict = verify(scenario, plan)
+    if not verdict.valid:
+        raise InputError(f"is no valid plan: {verdict.violations[0].message}", file=str(plan_file))
+    testbed = bed_for(scenario, plan)
+    with Working("running the plan"), testbed:
+        done = carry_out(scenario, plan, testbed)
+    if as_json:
+        content = {"noise": done.noise._asdict(), "jobs": [asdict(job) for job in done.jobs]}
+        click.echo(json.dumps(content, indent=1))
+    else:
+        print_carried_out(plan, done)

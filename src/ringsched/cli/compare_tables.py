@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from ringsched.analysis.compare.ranking import (
     doubts,
 )
 from ringsched.analysis.compare.summary import IN_WORDS, SHARES, Paired, PolicySummary, labels_of
-from ringsched.phrases import counted, listed
+from ringsched.phrases import counted, figure, listed
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
@@ -193,8 +194,6 @@ HEADINGS = {
 
 def comparison_to_json(result: Comparison) -> str:
     """Return all that a comparison says, and its rows, as JSON."""
-    import json
-
     return json.dumps(comparison_data(result), indent=1)
 
 
@@ -203,7 +202,6 @@ def print_comparison(
 ) -> None:
     """Print the means of `metrics` and the pairs of each of `paired`, then rankings over models and draws."""
     from ringsched.cli.tables import show
-    from ringsched.phrases import counted
 
     runs = f"{counted(len(result.rows), 'run')}, {counted(num_scenarios, 'scenario')}"
     fitted = ", with the fitted values" if result.drawn else ""
@@ -286,8 +284,6 @@ def _labels(summaries: tuple[PolicySummary, ...]) -> dict[tuple[str, str], str]:
 
 
 def _shown(metric: str, value: float) -> str:
-    from ringsched.phrases import figure
-
     if metric in SHARES:
         return f"{100 * value:.1f} %"
     return f"{value:.3f}" if metric == "gap" else figure(value)

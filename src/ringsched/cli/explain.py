@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Sequence
@@ -11,8 +12,10 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from ringsched.analysis.as_json import job_ledger_data, ledger_data
 from ringsched.analysis.explain.ledger import JobAccount, Ledger, LinkAccount
 from ringsched.cli.files import located
+from ringsched.cli.options import json_option, plan_argument, scenario_argument
 from ringsched.cli.progress import Working
 from ringsched.cli.tables import MOST_ROWS, figures_table, show
 from ringsched.display import placed
@@ -244,10 +247,10 @@ def _culprits(ledger: Ledger) -> list[str | Table]:
 
 
 @click.command("explain")
-@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
-@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path))
+@scenario_argument
+@plan_argument
 @click.option("--job", "job_name", metavar="NAME", help="Say in words why this job is slow.")
-@click.option("--json", "as_json", is_flag=True, help="Print the ledger as JSON.")
+@json_option("Print the ledger as JSON.")
 def explain_command(scenario_file: Path, plan_file: Path, job_name: str | None, as_json: bool) -> None:
     """Say who slows whom, by how much and on which link.
 
@@ -265,10 +268,6 @@ def explain_command(scenario_file: Path, plan_file: Path, job_name: str | None, 
     except InputError as error:
         raise located(error, scenario_file, plan_file) from None
     if as_json:
-        import json
-
-        from ringsched.analysis.as_json import job_ledger_data, ledger_data
-
         content = ledger_data(ledger) if job_name is None else job_ledger_data(ledger, job_name)
         click.echo(json.dumps(content, indent=1, ensure_ascii=False))
     elif job_name is None:

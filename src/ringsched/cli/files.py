@@ -68,11 +68,11 @@ def written_line(output: Path) -> str:
 
 @contextmanager
 def options_for_arguments(renamed: dict[str, str] | None = None) -> Iterator[None]:
-    """Let an error about an argument of the API name the option that sets it."""
+    """Let an error about an argument of the API name the option that sets it; capitals are no option."""
     try:
         yield
     except InputError as error:
         if error.field is None or error.place is not None or error.file is not None:
             raise
         option = (renamed or {}).get(error.field, error.field.removesuffix("_s").replace("_", "-"))
-        raise InputError(error.problem, field=f"--{option}") from None
+        raise InputError(error.problem, field=option if option.isupper() else f"--{option}") from None

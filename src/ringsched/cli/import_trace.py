@@ -10,22 +10,23 @@ from typing import Any
 import click
 
 from ringsched.cli.files import check_output, options_for_arguments, put_scenario, written_line
+from ringsched.cli.options import FILE, json_option, scenario_output_option
 from ringsched.cli.progress import Working
 from ringsched.errors import InputError
 from ringsched.formats.files import check_writable
 from ringsched.formats.plan import save_plan
 from ringsched.formats.traces.formats import FORMATS
-from ringsched.importing import ImportedTrace, ImportReport, import_trace
+from ringsched.importing import ImportedTrace, import_trace
 from ringsched.workloads.mixes import MODEL_MIXES
 
 
 @click.command("import")
 @click.argument("format", metavar=f"[{'|'.join(FORMATS)}]", type=click.Choice(list(FORMATS)))
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=FILE)
 @click.option(
     "--cluster",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Scenario (.toml, .json) or Tiresias specification (.csv) to take the cluster from; "
     "default 64 servers of 8 GPUs in 8 racks.",
 )
@@ -43,17 +44,11 @@ from ringsched.workloads.mixes import MODEL_MIXES
     "--as-plan",
     "plan_file",
     metavar="PLAN",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="philly-json: write what really happened there, as a plan on the machines seen.",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write the scenario there instead of printing it; .toml with the jobs in a CSV file beside it.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@scenario_output_option
+@json_option("Print the report as JSON.")
 def import_command(
     format: str, file: Path, plan_file: Path | None, output: Path | None, as_json: bool, **options: Any
 ) -> None:
@@ -105,12 +100,10 @@ def _lines(trace: ImportedTrace, output: Path | None, plan_file: Path | None) ->
         f"{counted(report.rows_kept, 'job')} over {report.span_s / 3600:.1f} hours, load {report.load:.2f} "
         f"on {servers} with {counted(cluster.capacity, 'GPU')}"
     )
-    lines.append(f"models: {report.models_named} from the trace, {_drawn(report)} drawn")
+    lines.append(
+        f"models: {report.models_named} from the trace, {report.rows_kept - report.models_named} drawn"
+    )
     if report.largest_difference_s is not None:
         lines.append(f"largest difference of the plan to the record: {seconds(report.largest_difference_s)}")
     lines += [] if output is None else [written_line(output)]
     return lines if plan_file is None else [*lines, f"plan written to {plan_file}"]
-
-
-def _drawn(report: ImportReport) -> int:
-    return report.rows_kept - report.models_named

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.table import Table
 
+from ringsched.cli.files import options_for_arguments
+from ringsched.cli.options import FILE, json_option, names_in, output_option
 from ringsched.cli.progress import RowProgress
 from ringsched.cli.tables import show
 from ringsched.errors import InputError
-from ringsched.paper.reproduce import Reproduction
+from ringsched.paper.experiments import PARTS
+from ringsched.paper.reproduce import Reproduction, reproduce_paper
 from ringsched.phrases import counted
-
-if TYPE_CHECKING:
-    from ringsched.paper.reproduce import Reproduction
 
 
 def reproduction_to_json(result: Reproduction) -> str:
@@ -43,29 +42,20 @@ def print_reproduction(result: Reproduction, output: Path | None) -> None:
     show([*([table] if result.claims else []), f"{counted(num_rows, 'row')}{written}{resumed}"])
 
 
-OPTION_OF = {"workers": "--jobs", "parts": "--only"}
-
-
 @click.command("paper")
 @click.option(
     "--seeds", metavar="N", type=int, default=30, show_default=True, help="How many workloads a point."
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Write tables, figures and a page there; what is done already is taken over.",
-)
+@output_option("Write tables, figures and a page there; what is done already is taken over.", metavar="DIR")
 @click.option(
     "--page",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Where the page goes; default DIR/paper.md.",
 )
 @click.option("--only", metavar="A,B,...", help="Some of the experiments.")
 @click.option("--jobs", metavar="N", type=int, help="Processes that work; default: all cores.")
-@click.option("--json", "as_json", is_flag=True, help="Print claims and rows as JSON.")
+@json_option("Print claims and rows as JSON.")
 def paper_command(
     seeds: int, output: Path | None, page: Path | None, only: str | None, jobs: int | None, as_json: bool
 ) -> None:
@@ -76,29 +66,15 @@ def paper_command(
     """
     if page is not None and output is None:
         raise InputError("needs --output, the folder of the figures it shows", field="--page")
-    from ringsched.paper.experiments import PARTS
-    from ringsched.paper.reproduce import reproduce_paper
-
-    parts = PARTS if only is None else [name.strip() for name in only.split(",") if name.strip()]
-    try:
-        with RowProgress("reproducing") as progress:
-            result = reproduce_paper(
-                output, seeds=seeds, parts=parts, page=page, workers=jobs, on_piece=progress.on_row
-            )
-    except InputError as error:
-        raise _option_error(error) from None
-    _print(result, output, as_json=as_json)
-
-
-def _print(result: Reproduction, output: Path | None, *, as_json: bool) -> None:
-
+    parts = PARTS if only is None else names_in(only)
+    with (
+        options_for_arguments({"workers": "jobs", "parts": "only"}),
+        RowProgress("reproducing") as progress,
+    ):
+        result = reproduce_paper(
+            output, seeds=seeds, parts=parts, page=page, workers=jobs, on_piece=progress.on_row
+        )
     if as_json:
         click.echo(reproduction_to_json(result))
     else:
         print_reproduction(result, output)
-
-
-def _option_error(error: InputError) -> InputError:
-    if error.file or error.place or error.field is None:
-        return error
-    return InputError(error.problem, field=OPTION_OF.get(error.field, f"--{error.field}"))

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
 from ringsched import api
+from ringsched.analysis.as_json import policies_data
+from ringsched.cli.options import json_option
 
 
 @click.command("policies")
 @click.option("--online", is_flag=True, help="Those of `ringsched simulate` instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@json_option("Print the table as JSON.")
 def policies_command(online: bool, as_json: bool) -> None:
     """List the policies: queue order, placement rule, search."""
+    if as_json:
+        click.echo(json.dumps(_online_data() if online else policies_data(), indent=1))
+        return
+    from ringsched.cli.tables import print_online_policies, print_policies  # rich, which JSON does without
+
     if online:
-        _list_online(as_json)
-        return
-    if not as_json:
-        from ringsched.cli.tables import print_policies
-
-        print_policies(api.list_policies(), tuple(api.ORDERS))
-        return
-    from ringsched.analysis.as_json import policies_data
-
-    click.echo(json.dumps(policies_data(), indent=1))
-
-
-def _list_online(as_json: bool) -> None:
-    if not as_json:
-        from ringsched.cli.tables import print_online_policies
-
         print_online_policies(api.list_policies(online=True), tuple(api.ORDERS))
-        return
-    rows = [
+    else:
+        print_policies(api.list_policies(), tuple(api.ORDERS))
+
+
+def _online_data() -> list[dict[str, Any]]:
+    return [
         {
             "name": policy.name,
             "order": policy.order,
@@ -43,4 +39,3 @@ def _list_online(as_json: bool) -> None:
         }
         for policy in api.list_policies(online=True)
     ]
-    click.echo(json.dumps(rows, indent=1))

@@ -6,9 +6,9 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Timer
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ringsched.formats.plan import save_plan
@@ -40,9 +40,7 @@ class Working:
             self._timer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._timer.cancel()
         if self._timer.is_alive():
             self._timer.join()  # it may be about to show something
@@ -50,7 +48,7 @@ class Working:
             self._status.stop()
 
 
-class RowProgress:
+class RowProgress(AbstractContextManager["RowProgress"]):
     """A bar on a terminal, once the work takes longer than two seconds."""
 
     def __init__(self, doing: str) -> None:
@@ -66,12 +64,7 @@ class RowProgress:
             self._bar = _bar(self._doing)
         self._bar.update(self._bar.task_ids[0], completed=done, total=total)
 
-    def __enter__(self) -> RowProgress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
@@ -92,7 +85,7 @@ SILENT_S = 2.0
 WRITE_S = 1.0  # better plans are written no more often than this
 
 
-class WatchedPlanning:
+class WatchedPlanning(AbstractContextManager["WatchedPlanning"]):
     """Shows on a terminal how far planning is, and writes better plans to `output` as they come.
 
     A glance is worth something only for work of more than two seconds: before, nothing is shown.
@@ -136,11 +129,6 @@ class WatchedPlanning:
             self._status.start()
         self._status.update(line(elapsed))
 
-    def __enter__(self) -> WatchedPlanning:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._status is not None:
             self._status.stop()

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ringsched.cli.options import FILE, output_option, scenario_argument
 from ringsched.cli.progress import Working
 from ringsched.errors import InputError
 from ringsched.formats.files import check_writable, write_text
@@ -20,8 +21,8 @@ PICTURES = ("svg", "png")
 
 
 @click.command("report")
-@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
-@click.argument("plan_files", metavar="PLAN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@scenario_argument
+@click.argument("plan_files", metavar="PLAN...", nargs=-1, required=True, type=FILE)
 @click.option(
     "--format",
     "kind",
@@ -30,12 +31,8 @@ PICTURES = ("svg", "png")
     show_default=True,
     help="A page, a trace for the Perfetto viewer, or pictures for papers.",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="File, of pictures folder, to write.  [default: report.html, trace.json, pictures]",
+@output_option(
+    "File, of pictures folder, to write.  [default: report.html, trace.json, pictures]", metavar="PATH"
 )
 def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str, output: Path | None) -> None:
     """Draw plans: who runs where and when, who slows whom, how far from the best.

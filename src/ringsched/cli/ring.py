@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
+from ringsched.cli.options import json_option
 from ringsched.cli.tables import PLAIN_WIDTH, show
 from ringsched.model.checks import integer
 from ringsched.phrases import counted
@@ -110,7 +111,7 @@ Frame = tuple["Step | None", list[list[int]]]  # a step, None for the start, and
 @click.option(
     "--size", metavar="D", type=int, default=6, show_default=True, help=f"0 to {MOST_ELEMENTS} elements each."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print every step and what it moved as JSON.")
+@json_option("Print every step and what it moved as JSON.")
 def ring_command(workers: int, size: int, as_json: bool) -> None:
     """Run ring all-reduce step by step on real vectors.
 

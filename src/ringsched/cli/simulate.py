@@ -6,12 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
 
-from ringsched.analysis.over_time import OverTime, SizeClass
+from ringsched.analysis.over_time import OverTime, SizeClass, over_time, series_columns
 from ringsched.cli.files import check_different, check_no_input, options_for_arguments
+from ringsched.cli.options import FILE, json_option, output_option, scenario_argument
 from ringsched.cli.progress import RowProgress
 from ringsched.cli.tables import show
 from ringsched.errors import InputError
@@ -19,7 +21,7 @@ from ringsched.formats.files import check_table_file, check_writable, save_table
 from ringsched.formats.plan import plan_to_json, save_plan
 from ringsched.formats.scenario import load_scenario, locate
 from ringsched.model import OBJECTIVES, Plan
-from ringsched.online.settings import BACKFILLS, EASY
+from ringsched.online.settings import BACKFILLS, EASY, Standing
 from ringsched.online.simulate import simulate
 from ringsched.online.simulation import Simulation
 from ringsched.phrases import counted, figure, seconds
@@ -80,7 +82,8 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
     table.add_row("makespan", seconds(result.makespan_s), "")
-    table.add_row("mean completion", seconds(result.mean_completion_s), _rest(result))
+    rest = f"{seconds(result.mean_waiting_s)} of it waiting; slowdown {result.mean_slowdown:.2f}"
+    table.add_row("mean completion", seconds(result.mean_completion_s), rest)
     table.add_row("queue", str(result.max_queue), f"at most; {figure(result.mean_queue)} on average")
     table.add_row("GPUs busy", f"{100 * result.gpu_utilisation:.1f} %", "on average, to the last finish")
     table.add_row("links contended", figure(result.mean_contended_links), "on average")
@@ -96,12 +99,8 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
     return table
 
 
-def _rest(result: OverTime) -> str:
-    return f"{seconds(result.mean_waiting_s)} of it waiting; slowdown {result.mean_slowdown:.2f}"
-
-
 @click.command("simulate")
-@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
+@scenario_argument
 @click.option(
     "--policy",
     metavar="NAME",
@@ -126,43 +125,41 @@ def _rest(result: OverTime) -> str:
     help="Make every estimate wrong by a factor between 1/(1+X) and 1+X.",
 )
 @click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of the errors.")
-@click.option("--every", metavar="S", type=float, help="Plan no sooner than S seconds after the last plan.")
+@click.option(
+    "--every", "every_s", metavar="S", type=float, help="Plan no sooner than S seconds after the last plan."
+)
 @click.option("--objective", metavar="NAME", help=f"What rolling improves: {', '.join(OBJECTIVES)}.")
-@click.option("--time-limit", metavar="S", type=float, help="End each search of rolling after S seconds.")
+@click.option(
+    "--time-limit",
+    "time_limit_s",
+    metavar="S",
+    type=float,
+    help="End each search of rolling after S seconds.",
+)
 @click.option(
     "--iterations",
     metavar="N",
     type=int,
     help="End each search of rolling after N schedules.  [default: 1000]",
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the plan there.")
-@click.option(
-    "--jobs", metavar="FILE", type=click.Path(path_type=Path), help="A row for every job: .csv or .parquet."
-)
+@output_option("Write the plan there.")
+@click.option("--jobs", metavar="FILE", type=FILE, help="A row for every job: .csv or .parquet.")
 @click.option(
     "--series",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Queue, GPUs and links over time: .csv or .parquet.",
 )
 @click.option("--step", metavar="S", type=float, help="Means and maxima over S seconds in --series.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON, with the figures over time.")
+@json_option("Print the plan as JSON, with the figures over time.")
 def simulate_command(
     scenario_file: Path,
-    policy: str,
-    order: str | None,
-    backfill: str,
-    estimate_error: float,
-    seed: int,
-    every: float | None,
-    objective: str | None,
-    time_limit: float | None,
-    iterations: int | None,
     output: Path | None,
     jobs: Path | None,
     series: Path | None,
     step: float | None,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Run a queue over time: jobs become known as they arrive.
 
@@ -174,25 +171,15 @@ def simulate_command(
         raise InputError("means nothing without --series", field="--step")
     scenario = load_scenario(scenario_file)
     check_no_input([output, jobs, series], scenario_file)
+
+    def on_progress(standing: Standing) -> None:
+        progress.on_row(standing.num_ended, standing.num_jobs)
+
     try:
         with options_for_arguments(), RowProgress("simulating") as progress:
-            result = simulate(
-                scenario,
-                policy,
-                order=order,
-                backfill=backfill,
-                estimate_error=estimate_error,
-                seed=seed,
-                every_s=every,
-                objective=objective,
-                time_limit_s=time_limit,
-                iterations=iterations,
-                on_progress=lambda standing: progress.on_row(standing.num_ended, standing.num_jobs),
-            )
+            result = simulate(scenario, on_progress=on_progress, **given)
     except InputError as error:
         raise locate(error, scenario_file) if error.place else error from None
-    from ringsched.analysis.over_time import over_time, series_columns
-
     if series is not None:
         with options_for_arguments():
             save_table(series_columns(result, step), series)

@@ -1,27 +1,12 @@
-"""`ringsched slurm cluster` and `ringsched slurm status`: they look, and change nothing."""
+"""What a person sees of a Slurm cluster: servers, running jobs, shared links, the queue."""
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
 
-import click
 from rich.table import Table
 
-from ringsched.cli.files import check_output, put_scenario, written_line
-from ringsched.cli.slurm_options import (
-    commands_of,
-    network_of,
-    partition_of,
-    planner_of,
-    snapshot_now,
-    with_cluster,
-    with_planner,
-)
-from ringsched.cli.tables import show
+from ringsched.cli.tables import figures_table, show
 from ringsched.clusters.slurm.status import JobStatus, ServerStatus, Status
 from ringsched.display import placed
 from ringsched.phrases import counted, figure, seconds
@@ -62,7 +47,7 @@ def _server_line(server: ServerStatus) -> str:
 
 
 def _running_table(jobs: Sequence[JobStatus]) -> Table:
-    table = _table("running", "user", right=("done", "ends in s", "predicted", "slower"), last="servers:GPUs")
+    table = _table("running", "done", "ends in s", "predicted", "slower", last="servers:GPUs")
     for job in jobs:
         table.add_row(
             _name(job),
@@ -77,9 +62,7 @@ def _running_table(jobs: Sequence[JobStatus]) -> Table:
 
 
 def _queue_table(jobs: Sequence[JobStatus]) -> Table:
-    table = _table(
-        "queued", "user", right=("GPUs", "starts in s", "ends in s"), last="servers:number of GPUs"
-    )
+    table = _table("queued", "GPUs", "starts in s", "ends in s", last="servers:number of GPUs")
     for job in jobs:
         times = (_figure(job.start_s), _figure(job.finish_s))
         table.add_row(_name(job), job.user, str(job.gpus), *times, _servers(job.servers))
@@ -87,19 +70,15 @@ def _queue_table(jobs: Sequence[JobStatus]) -> Table:
 
 
 def _left_table(jobs: Sequence[JobStatus]) -> Table:
-    table = _table("left held", "user", right=(), last="reason")
+    table = _table("left held", last="reason")
     for job in jobs:
         table.add_row(_name(job), job.user, _printable(job.reason))
     return table
 
 
-def _table(first: str, second: str, *, right: Sequence[str], last: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column(first, overflow="fold")
-    table.add_column(second, no_wrap=True)
-    for column in right:
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column(last, overflow="fold")
+def _table(first: str, *figures: str, last: str) -> Table:
+    table = figures_table(first, "user", *figures, last=last)
+    table.columns[1].justify = "left"
     return table
 
 
@@ -121,63 +100,3 @@ def _servers(servers: Mapping[str, Sequence[int] | int]) -> str:
     return " ".join(
         f"{name}:{held}" if isinstance(held, int) else placed({name: held}) for name, held in servers.items()
     )
-
-
-WATCH_S = 2.0
-
-
-@click.command("cluster")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
-@with_cluster
-def cluster_command(
-    output: Path | None, partition: str | None, network: Path | None, command_timeout: float
-) -> None:
-    """The cluster and its queue as a scenario, whose time 0 is now.
-
-    Switches that tell nodes apart are taken over; GPUs out of use become unavailable; jobs that run become
-    running jobs.
-    """
-    check_output(output)
-    commands, speeds = commands_of(command_timeout), network_of(network)
-    snapshot = snapshot_now(commands, partition_of(commands, partition), speeds)
-    put_scenario(snapshot.scenario, output)
-    if output is not None:
-        click.echo(written_line(output))
-
-
-@click.command("status")
-@with_planner
-@click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with --watch a line each time.")
-@with_cluster
-def status_command(
-    policy: str,
-    objective: str,
-    time_limit: float | None,
-    iterations: int | None,
-    watch: bool,
-    as_json: bool,
-    partition: str | None,
-    network: Path | None,
-    command_timeout: float,
-) -> None:
-    """Servers, running jobs, contention now, the queue and its plan.
-
-    The plan is one of this moment; the controller plans anew whenever something happens.
-    """
-    from ringsched.clusters.slurm.status import status_of
-
-    commands, speeds = commands_of(command_timeout), network_of(network)
-    planner = planner_of(policy, objective, time_limit, iterations)
-    name = partition_of(commands, partition)
-    while True:
-        status = status_of(snapshot_now(commands, name, speeds), planner)
-        if as_json:
-            click.echo(json.dumps(asdict(status), indent=None if watch else 1))
-        else:
-            if watch:
-                click.clear()
-            print_status(status)
-        if not watch:
-            return
-        time.sleep(WATCH_S)

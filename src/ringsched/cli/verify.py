@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from ringsched.analysis.as_json import verdict_data
+from ringsched.cli.options import json_option, plan_argument, scenario_argument
 from ringsched.errors import InputError
 from ringsched.formats.plan import load_plan
 from ringsched.formats.scenario import load_scenario, locate
@@ -14,9 +16,9 @@ from ringsched.verify import verify
 
 
 @click.command("verify")
-@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
-@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
+@scenario_argument
+@plan_argument
+@json_option("Print the verdict as JSON.")
 @click.pass_context
 def verify_command(ctx: click.Context, scenario_file: Path, plan_file: Path, as_json: bool) -> None:
     """Check a plan independently of what made it.
@@ -30,8 +32,6 @@ def verify_command(ctx: click.Context, scenario_file: Path, plan_file: Path, as_
     except InputError as error:
         raise locate(error, scenario_file) from None
     if as_json:
-        from ringsched.analysis.as_json import verdict_data
-
         click.echo(json.dumps(verdict_data(verdict), indent=1))
     else:
         from ringsched.cli.tables import print_verdict

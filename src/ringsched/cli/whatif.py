@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.table import Table
@@ -22,42 +22,20 @@ from ringsched.analysis.whatif.changes import (
     RemoveServer,
     Together,
 )
-from ringsched.analysis.whatif.new_job import Answer, Option
-from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf
+from ringsched.analysis.whatif.new_job import Answer, Option, whatif_job
+from ringsched.analysis.whatif.variants import FinishChange, Variant, WhatIf, whatif
 from ringsched.cli.files import located
+from ringsched.cli.options import FILE, json_option, scenario_argument
 from ringsched.cli.progress import Working
 from ringsched.cli.tables import figures_table, show
 from ringsched.display import placed
 from ringsched.errors import InputError, UnknownName
-from ringsched.formats.jobs import field_from_text
+from ringsched.formats.jobs import field_from_text, job_given
 from ringsched.formats.plan import load_plan
 from ringsched.formats.scenario import load_scenario
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
 from ringsched.phrases import counted, figure, seconds
-
-if TYPE_CHECKING:
-    from ringsched.analysis.whatif.changes import Change
-    from ringsched.model import Scenario
-
-
-def changes_of(
-    add_servers: Sequence[str],
-    remove_server: Sequence[str],
-    inter_server_gbps: Sequence[float],
-    link_factor: Sequence[float],
-    contention: Sequence[str],
-    together: bool,
-) -> list[Change]:
-    """Return one change for every option, or all of them in one."""
-    changes: list[Change] = [
-        *map(_servers, add_servers),
-        *(RemoveServer(name=name) for name in remove_server),
-        *(LinkSpeed(inter_server_gbps=speed) for speed in inter_server_gbps),
-        *(LinkFactor(factor=factor) for factor in link_factor),
-        *map(_contention, contention),
-    ]
-    return [Together(changes=tuple(changes))] if together and len(changes) > 1 else changes
 
 
 def _servers(text: str) -> AddServers:
@@ -83,6 +61,14 @@ def _contention(text: str) -> OtherContention:
     return OtherContention(fields=fields)
 
 
+# By the name of its option: the change that each of its values asks for.
+KINDS: dict[str, Callable[[Any], Change]] = {
+    "add_servers": _servers,
+    "remove_server": lambda name: RemoveServer(name=name),
+    "inter_server_gbps": lambda speed: LinkSpeed(inter_server_gbps=speed),
+    "link_factor": lambda factor: LinkFactor(factor=factor),
+    "contention": _contention,
+}
 MOST_DELAYS = 5
 
 
@@ -240,8 +226,8 @@ def changes_table(changes: tuple[FinishChange, ...]) -> Table:
 
 
 @click.command("whatif")
-@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
-@click.argument("plan_file", metavar="[PLAN]", type=click.Path(path_type=Path), required=False)
+@scenario_argument
+@click.argument("plan_file", metavar="[PLAN]", type=FILE, required=False)
 @click.option(
     "--add-job", metavar="JOB", help="One more job: gpus=8,iterations=20000,model=resnet50 or a file."
 )
@@ -257,22 +243,18 @@ def changes_table(changes: tuple[FinishChange, ...]) -> Table:
 @click.option("--order", metavar="NAME", help="Queue order instead of the policy's own.")
 @click.option("--objective", metavar="NAME", help="What bound and gap are about.  [default: that of PLAN]")
 @click.option("--seed", metavar="N", type=int, help="For random choices.  [default: that of PLAN, else 0]")
-@click.option("--time-limit", metavar="S", type=float, help="Policy search: seconds for each plan.")
+@click.option(
+    "--time-limit", "time_limit_s", metavar="S", type=float, help="Policy search: seconds for each plan."
+)
 @click.option("--iterations", metavar="N", type=int, help="Policy search: schedules for each plan.")
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+@json_option("Print the answer as JSON.")
 def whatif_command(
     scenario_file: Path,
     plan_file: Path | None,
     add_job: str | None,
-    add_servers: tuple[str, ...],
-    remove_server: tuple[str, ...],
-    inter_server_gbps: tuple[float, ...],
-    link_factor: tuple[float, ...],
-    contention: tuple[str, ...],
     together: bool,
     as_json: bool,
-    time_limit: float | None,
-    **planning: Any,
+    **given: Any,
 ) -> None:
     """Say what one more job, other servers or other links would change.
 
@@ -281,12 +263,13 @@ def whatif_command(
     compared with the plan. Without PLAN the scenario is planned first.
     """
     scenario = load_scenario(scenario_file)
-    plan = None if plan_file is None else load_plan(plan_file)
-
+    given["plan"] = None if plan_file is None else load_plan(plan_file)
+    asked = {name: given.pop(name) for name in KINDS}
     try:
-        changes = changes_of(add_servers, remove_server, inter_server_gbps, link_factor, contention, together)
+        changes = [KINDS[name](value) for name, values in asked.items() for value in values]
+        if together and len(changes) > 1:
+            changes = [Together(changes=tuple(changes))]
         _check_question(add_job, changes)
-        given = planning | {"plan": plan, "time_limit_s": time_limit}
         if add_job is not None:
             _job(scenario, add_job, as_json, given)
         else:
@@ -308,9 +291,6 @@ def _check_question(add_job: str | None, changes: list[Change]) -> None:
 
 
 def _job(scenario: Scenario, text: str, as_json: bool, given: dict[str, Any]) -> None:
-    from ringsched.analysis.whatif.new_job import whatif_job
-    from ringsched.formats.jobs import job_given
-
     try:
         job = job_given(text, {job.name for job in scenario.jobs})
     except InputError as error:
@@ -324,8 +304,6 @@ def _job(scenario: Scenario, text: str, as_json: bool, given: dict[str, Any]) ->
 
 
 def _variants(scenario: Scenario, changes: list[Change], as_json: bool, given: dict[str, Any]) -> None:
-    from ringsched.analysis.whatif.variants import whatif
-
     with Working("planning the variants"):
         answer = whatif(scenario, *changes, **given)
     if as_json:

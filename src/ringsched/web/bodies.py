@@ -36,14 +36,19 @@ class ScenarioText(Body):
     format: str = Field(default="toml", json_schema_extra={"enum": ["toml", "json"]})
 
 
-class Planning(Body):
-    """How to plan; what a policy does not look at must be absent."""
+class Searching(Body):
+    """What every way to plan may be told."""
 
-    order: Order | None = None
     seed: int | None = None
     objective: Objective | None = None
     time_limit_s: float | None = None
     iterations: int | None = None
+
+
+class Planning(Searching):
+    """How to plan; what a policy does not look at must be absent."""
+
+    order: Order | None = None
 
 
 class PlanBody(Planning):
@@ -81,17 +86,13 @@ class WhatIfBody(Planning):
     job: JobJson | None = None
 
 
-class CompareBody(Body):
+class CompareBody(Searching):
     """Policies to be compared over scenarios and seeds."""
 
     scenarios: list[ScenarioJson]
     policies: list[Policy]
     orders: list[Annotated[str, WithJsonSchema({"enum": ["own", *api.ORDERS]})]] | None = None
     seeds: int | None = None
-    seed: int | None = None
-    objective: Objective | None = None
-    time_limit_s: float | None = None
-    iterations: int | None = None
     contention_models: list[Annotated[str, WithJsonSchema({"enum": list(model_names())})]] | None = None
 
 

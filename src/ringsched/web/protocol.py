@@ -110,16 +110,20 @@ class PatientProtocol(H11Protocol):
         self._reading_timer: asyncio.TimerHandle | None = None
         self._discarded = 0
         self._refused = False
+        self._idle_since = self.loop.time()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Welcome a client, or say that there are too many."""
+        """Welcome a client; if there are too many, hang up on another, or say so."""
         self._ending = LingeringTransport(transport, self.loop, self._still_sends)
         super().connection_made(self._ending)
         self._expect_head()
-        if len(self.connections) > 2 * MOST_CONNECTIONS:
-            self.transport.abort()
-        elif len(self.connections) > MOST_CONNECTIONS:
-            self._refuse(503, "too many connections; try again in a moment")
+        if len(self.connections) > MOST_CONNECTIONS:
+            self._make_room()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._idle_since = self.loop.time()
+        super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client."""
@@ -163,6 +167,23 @@ class PatientProtocol(H11Protocol):
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         """Say in our shape that this is no HTTP."""
         self._refuse(400, "this is not a request of HTTP/1.1, or its head is too long")
+
+    def _make_room(self) -> None:
+        """Hang up on who has been silent longest, so that silent clients keep no others out."""
+        others = (other for other in self.connections if isinstance(other, PatientProtocol))
+        idle = [other for other in others if other is not self and other._is_idle()]
+        if not idle:
+            self._refuse(503, "too many connections; try again in a moment")
+            return
+        silent = min(idle, key=lambda other: other._idle_since)
+        self.connections.discard(
+            silent
+        )  # not only when asyncio tells of it: the next client looks for another
+        silent.transport.abort()
+
+    def _is_idle(self) -> bool:
+        """Whether no request of the client is being answered."""
+        return self.cycle is None or self.cycle.response_complete
 
     def _still_sends(self) -> bool:
         """Whether what is no HTTP, a refused request or its body may still be on its way."""

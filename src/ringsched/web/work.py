@@ -6,17 +6,33 @@ import os
 import time
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from ringsched import api
+from ringsched.analysis.as_json import (
+    comparison_data,
+    job_ledger_data,
+    ledger_data,
+    new_job_data,
+    variants_data,
+    verdict_data,
+)
+from ringsched.analysis.compare import compare as comparing
+from ringsched.analysis.explain import explain as explaining
+from ringsched.analysis.whatif import variants
+from ringsched.analysis.whatif.new_job import whatif_job
 from ringsched.contention import fabric_of
 from ringsched.contention.iteration_time import work_of
 from ringsched.errors import InputError, UnknownName
+from ringsched.formats.jobs import job_from_table
 from ringsched.model import OBJECTIVES, Plan, Scenario
 from ringsched.model.checks import choice
 from ringsched.policies.policy import Progress
 from ringsched.policies.table import policy_named
 from ringsched.reporting.data import report_data
+from ringsched.reporting.report import page_of
+from ringsched.verify import verifier
 from ringsched.web import bodies
 from ringsched.web.examples import example_scenario
 from ringsched.web.inputs import (
@@ -107,34 +123,23 @@ def check_search(raw: bytes, limits: Limits) -> Reply:
 
 def verify(raw: bytes, limits: Limits) -> Reply:
     """Check a plan independently."""
-    from ringsched.analysis.as_json import verdict_data
-    from ringsched.verify import verify
-
     body = bodies.parsed(bodies.VerifyBody, raw)
     scenario = scenario_of(body.scenario, limits)
-    return json_reply(verdict_data(verify(scenario, plan_in(body.plan, scenario, limits))))
+    return json_reply(verdict_data(verifier.verify(scenario, plan_in(body.plan, scenario, limits))))
 
 
 def explain(raw: bytes, limits: Limits) -> Reply:
     """Say who slows whom."""
-    from ringsched.analysis.as_json import job_ledger_data, ledger_data
-    from ringsched.analysis.explain.explain import explain
-
     body = bodies.parsed(bodies.ExplainBody, raw)
     scenario = scenario_of(body.scenario, limits)
     if body.job is not None and all(job.name != body.job for job in scenario.jobs):
         raise UnknownName("job", body.job, [job.name for job in scenario.jobs], field="job")
-    ledger = explain(scenario, plan_in(body.plan, scenario, limits))
+    ledger = explaining.explain(scenario, plan_in(body.plan, scenario, limits))
     return json_reply(ledger_data(ledger) if body.job is None else job_ledger_data(ledger, body.job))
 
 
 def whatif(raw: bytes, limits: Limits) -> Reply:
     """Say what changes, or one more job, would lead to."""
-    from ringsched.analysis.as_json import new_job_data, variants_data
-    from ringsched.analysis.whatif.new_job import whatif_job
-    from ringsched.analysis.whatif.variants import whatif
-    from ringsched.formats.jobs import job_from_table
-
     body = bodies.parsed(bodies.WhatIfBody, raw)
     if (body.job is None) == (not body.changes):
         raise InputError("give either changes or a job", field="changes")
@@ -146,14 +151,11 @@ def whatif(raw: bytes, limits: Limits) -> Reply:
         job = job_from_table(body.job, {job.name for job in scenario.jobs})
         return json_reply(new_job_data(whatif_job(scenario, job, **given)))
     changes = changes_of(body.changes or [], scenario, limits)
-    return json_reply(variants_data(whatif(scenario, *changes, **given)))
+    return json_reply(variants_data(variants.whatif(scenario, *changes, **given)))
 
 
 def compare(raw: bytes, limits: Limits) -> Reply:
     """Compare policies over scenarios and seeds, in pairs."""
-    from ringsched.analysis.as_json import comparison_data
-    from ringsched.analysis.compare.compare import compare
-
     body = bodies.parsed(bodies.CompareBody, raw)
     orders, seeds = body.orders or ["own"], 1 if body.seeds is None else body.seeds
     models = body.contention_models or []
@@ -162,7 +164,7 @@ def compare(raw: bytes, limits: Limits) -> Reply:
     scenarios = [
         scenario_of(content, limits, f"scenarios[{at}]") for at, content in enumerate(body.scenarios)
     ]
-    result = compare(
+    result = comparing.compare(
         scenarios,
         body.policies,
         orders=orders,
@@ -185,35 +187,17 @@ def pictures(raw: bytes, limits: Limits) -> Reply:
 
 def report(raw: bytes, limits: Limits) -> Reply:
     """Return the report, a page of its own."""
-    from ringsched.reporting.data import report_data
-    from ringsched.reporting.report import page_of
-
     scenario, plans = labelled_plans(raw, limits)
     return Reply(200, page_of(report_data(scenario, plans)).encode(), HTML)
 
 
 def example(raw: bytes, limits: Limits) -> Reply:  # noqa: ARG001
     """Return an example that comes with ringsched."""
-    from ringsched.web.examples import example_scenario
-
     return json_reply({"scenario": example_scenario(raw.decode()).expanded()})
 
 
-WORK: Mapping[str, Job] = {
-    work.__name__: work
-    for work in (
-        check_scenario,
-        check_search,
-        plan,
-        verify,
-        explain,
-        whatif,
-        compare,
-        pictures,
-        report,
-        example,
-    )
-}
+_ALL = (check_scenario, check_search, plan, verify, explain, whatif, compare, pictures, report, example)
+WORK: Mapping[str, Job] = {work.__name__: work for work in _ALL}
 
 
 def _toml(written: str) -> dict[str, Any]:
@@ -282,12 +266,4 @@ class _Told:
 
 def progress_json(progress: Progress) -> str:
     """Return how far a search is."""
-    return dumps(
-        {
-            "value_s": progress.value_s,
-            "bound_s": progress.bound_s,
-            "gap": progress.gap,
-            "iterations": progress.iterations,
-            "elapsed_s": progress.elapsed_s,
-        }
-    )
+    return dumps(asdict(progress) | {"gap": progress.gap})

@@ -5,27 +5,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-from ringsched.analysis.compare.runs import (
-    INFEASIBLE,
-    OK,
-    ComparisonRow,
-    Key,
-    Task,
-)
+from filelock import BaseFileLock, FileLock, Timeout
+
+from ringsched.analysis.compare.runs import INFEASIBLE, OK, ComparisonRow, Key, Task
 from ringsched.errors import InputError, check_installed
 from ringsched.formats.files import check_writable, read_text, write_text, written_beside
-
-try:
-    import fcntl
-except ImportError:  # not on Windows: nobody is kept out there
-    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -35,43 +25,29 @@ def sole_writer(path: Path | None) -> Iterator[None]:
     The lock is on a file beside it, since the file itself is replaced when it is written. It goes with
     the process that holds it, however that ends; what a crash leaves lying there locks nothing.
     """
-    handle = None if path is None or fcntl is None else _locked(path)
+    lock = None if path is None else _locked(path)
     try:
         yield
     finally:
-        if path is not None and handle is not None:
-            with suppress(OSError):
-                _lock_file(path).unlink()
-            os.close(handle)
+        if lock is not None:
+            with suppress(OSError):  # Windows keeps a file that is open
+                Path(lock.lock_file).unlink()
+            lock.release()
 
 
-def _locked(path: Path) -> int | None:
-    """Return the handle of the locked file; None where the file system has no locks."""
-    while True:
-        try:
-            handle = os.open(_lock_file(path), os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError:  # left behind by another user, say
-            return None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            problem = "another comparison is writing this file; wait for its end, or write to another"
-            raise InputError(problem, file=str(path)) from None
-        except OSError:
-            os.close(handle)
-            return None
-        if _is_in_place(handle, path):
-            return handle
-        os.close(handle)
-
-
-def _is_in_place(handle: int, path: Path) -> bool:
-    """Whether the locked file is the one others will find, and was not taken away by its last owner."""
+def _locked(path: Path) -> BaseFileLock | None:
+    """Return the lock that we hold; None where none can be had."""
+    # It tries more than once, since a writer that ends may take its lock file away while we open it. A
+    # soft lock would outlive a crash: better none where the file system has no real ones.
+    lock = FileLock(_lock_file(path), timeout=0.1, poll_interval=0.01, fallback_to_soft=False)
     try:
-        return os.path.samestat(os.fstat(handle), _lock_file(path).stat())
-    except FileNotFoundError:
-        return False
+        lock.acquire()
+    except Timeout:
+        problem = "another comparison is writing this file; wait for its end, or write to another"
+        raise InputError(problem, file=str(path)) from None
+    except OSError:  # or the file is another user's
+        return None
+    return lock
 
 
 def _lock_file(path: Path) -> Path:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from ringsched.clusters.slurm.commands import owner_of
 from ringsched.clusters.slurm.controller import Controller, Cycle
@@ -62,33 +63,18 @@ def alone(partition: str) -> Iterator[None]:
     cluster = Path(os.environ.get("SLURM_CONF") or _USUAL_CONFIG).resolve()
     mark = hashlib.sha256(f"{cluster}\0{partition}".encode()).hexdigest()[:16]
     path = owner_of(os.geteuid()).home / ".ringsched" / f"controller-{mark}.lock"
-    handle = _locked(path)
-    if handle is None:
+    # It must be a lock that the kernel frees; and the file stays, since on NFS one that is removed while
+    # others have it open keeps its locks.
+    lock = FileLock(path, mode=0o600, blocking=False, fallback_to_soft=False)
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        lock.acquire()
+    except Timeout:
         said = f"another controller runs for partition {partition!r} ({path} is locked)"
-        raise AdapterError(said, refused=True)
+        raise AdapterError(said, refused=True) from None
+    except OSError as error:
+        raise InputError(f"cannot be locked: {error.strerror}", file=str(path)) from None
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
-        os.close(handle)
-
-
-def _locked(path: Path) -> int | None:
-    """Return an open file with our lock on it; None if another process has one."""
-    while True:
-        try:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever had it may have removed the file meanwhile: then this lock locks nobody out.
-            if path.exists() and os.fstat(handle).st_ino == path.stat().st_ino:
-                return handle
-        except BlockingIOError:
-            os.close(handle)
-            return None
-        except OSError:  # it vanished between two looks
-            pass
-        os.close(handle)
+        lock.release()

@@ -103,10 +103,10 @@ def _expanded(part: str) -> Iterator[str]:
 def _numbers(text: str) -> Iterator[str]:
     for item in text.split(","):
         found = _RANGE.fullmatch(item)
-        if found is None:
+        numbers = range(int(found[1]), int(found[2] or found[1]) + 1) if found else ()
+        if not found or not numbers:
             raise AdapterError(f"Slurm wrote a range that cannot be read: {item!r}")
-        first, last = found[1], found[2] or found[1]
-        yield from (f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1))
+        yield from (f"{number:0{len(found[1])}d}" for number in numbers)
 
 
 _COUNT = re.compile(r"(?:^|,)(?:gres[:/])?gpu(?::(?!\d+(?:\(|,|$))[^:,(]+)?:(\d+)")

@@ -69,7 +69,7 @@ def _costs() -> dict[str, float]:
         changed = scenario.replace(contention=scenario.contention.replace(model=model))
 
         def plan(changed: ringsched.Scenario = changed) -> None:
-            ringsched.plan(changed, "search", iterations=1000, threads=1)
+            ringsched.plan(changed, "search", stop=ringsched.Stop(schedules=1000), workers=1)
 
         seconds[model] = best_of(plan, repeats=3)
     return {

@@ -12,7 +12,7 @@ import ringsched
 from ringsched import Cluster, Contention, Job, Scenario, Server, Time
 from ringsched.engine.problem import problem_of
 from ringsched.policies.exact import ANY_ORDER, solve_exact
-from ringsched.policies.policy import Settings
+from ringsched.policies.policy import Limits, Settings
 
 SIZES = [(4, 3), (5, 3), (5, 4), (6, 4), (7, 4), (8, 4)]
 SEEDS = 5
@@ -48,7 +48,7 @@ def measured(scenario: Scenario) -> tuple[str, float]:
     problem = problem_of(scenario)
     started = time.perf_counter()
     try:
-        found = solve_exact(problem, Settings(order=ANY_ORDER), time_limit_s=TIME_LIMIT_S)
+        found = solve_exact(problem, Settings(order=ANY_ORDER, limits=Limits(time_limit_s=TIME_LIMIT_S)))
     except ringsched.TooLarge:
         return "none", time.perf_counter() - started
     return str(found.params["proof"]), time.perf_counter() - started

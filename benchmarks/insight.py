@@ -6,7 +6,9 @@ from typing import Any
 
 import ringsched
 from benchmarks.measure import best_of
-from ringsched import AddServers, Job, LinkFactor, LinkSpeed, OtherContention, RemoveServer, Scenario
+from ringsched import Job, Scenario
+from ringsched.analysis.whatif.changes import AddServers, LinkFactor, LinkSpeed, OtherContention, RemoveServer
+from ringsched.formats.jobs import CATALOGUE
 
 REPEATS = 5
 # A handful of questions, as an operator would ask them at once.
@@ -39,7 +41,7 @@ def explain() -> dict[str, Any]:
 def whatif() -> dict[str, Any]:
     """`ringsched.whatif`: 200 jobs on 256 GPUs by longest-first; five variants, and one more job."""
     scenario = _uniform(jobs=200, servers=32, switches=0)
-    job = Job(name="new", gpus=16, iterations=20_000, **ringsched.CATALOGUE["resnet50"].fields())
+    job = Job(name="new", gpus=16, iterations=20_000, **CATALOGUE["resnet50"].fields())
     results: dict[str, Any] = {}
     for policy in ("longest-first", "random"):
         plan = ringsched.plan(scenario, policy)

@@ -16,6 +16,7 @@ from typing import Any
 import ringsched
 from benchmarks.measure import best_of, exponent
 from ringsched import Cluster, Scenario, Simulation, Workload, generate
+from ringsched.analysis.over_time import over_time
 from ringsched.workloads import offered_load
 
 TRACES = Path(os.environ.get("RINGSCHED_TRACES", Path(__file__).parents[2] / "shared" / "data" / "traces"))
@@ -119,7 +120,7 @@ def _dispatching(scenario: Scenario) -> dict[str, Any]:
 
 
 def _quality(simulation: Simulation) -> dict[str, Any]:
-    result = ringsched.over_time(simulation)
+    result = over_time(simulation)
     figures = {"max queue": result.max_queue, "mean completion, h": result.mean_completion_s / 3600}
     if simulation.backfill == "easy":
         figures["backfilled, %"] = 100 * result.num_backfilled / result.num_jobs

@@ -53,7 +53,9 @@ def completions() -> dict[str, Any]:
         below, gaps = [], []
         for seed in SEEDS:
             scenario = _scenario(seed, servers, contention)
-            plan = ringsched.plan(scenario, "search", objective="mean-completion", time_limit_s=LIMIT_S)
+            plan = ringsched.plan(
+                scenario, "search", objective="mean-completion", stop=ringsched.Stop(time_limit_s=LIMIT_S)
+            )
             paper = ringsched.plan(scenario, "sjf-bco")
             below.append(1 - plan.mean_completion_s / paper.mean_completion_s)
             gaps.append(plan.gap)
@@ -81,7 +83,7 @@ def one_large_search() -> dict[str, Any]:
     """Search the large scenario once; how much of the way to the bound it closes, and the peak memory."""
     scenario = ringsched.generate(ringsched.Workload.paper(128, horizon_s=None, jobs=2000), seed=1)
     best = min(_simple_plans(scenario), key=lambda plan: plan.makespan_s)
-    plan = ringsched.plan(scenario, "search", time_limit_s=60)
+    plan = ringsched.plan(scenario, "search", stop=ringsched.Stop(time_limit_s=60))
     return {
         "gap of the best constructive policy": best.gap,
         "gap": plan.gap,
@@ -108,7 +110,7 @@ def cp_sat() -> dict[str, Any]:
             real = runner.run(BEST_FIT)
             assert real is not None  # best fit always comes to an end
             replayed.append(real / bound)
-            ours.append(ringsched.plan(scenario, "search", time_limit_s=LIMIT_S).gap)
+            ours.append(ringsched.plan(scenario, "search", stop=ringsched.Stop(time_limit_s=LIMIT_S)).gap)
         prefix = f"contention {contention}, {servers} servers"
         results |= {
             f"{prefix}: CP-SAT's own makespan over the bound": fmean(pool),
@@ -143,7 +145,7 @@ def _pool(gpus: list[int], durations: list[int], num_gpus: int) -> tuple[list[in
 
 
 def _makespan_row(scenario: Scenario) -> dict[str, float]:
-    plan = ringsched.plan(scenario, "search", time_limit_s=LIMIT_S)
+    plan = ringsched.plan(scenario, "search", stop=ringsched.Stop(time_limit_s=LIMIT_S))
     longest_first = ringsched.plan(scenario, "longest-first")
     paper = ringsched.plan(scenario, "sjf-bco")
     return {

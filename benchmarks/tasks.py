@@ -21,6 +21,8 @@ from typing import Any
 import ringsched
 from benchmarks import adapters
 from ringsched import Job, Plan, Scenario
+from ringsched.analysis.whatif.changes import AddServers, LinkFactor, LinkSpeed, OtherContention, RemoveServer
+from ringsched.formats.jobs import CATALOGUE
 
 Work = Callable[[], Any]
 # The function to time, and what must be equal in both versions, computed from its result.
@@ -266,11 +268,11 @@ def _without(policy: str) -> Prepared:
 def _variants(policy: str) -> Prepared:
     scenario = _uniform(jobs=200, servers=32)
     changes = (
-        ringsched.AddServers(count=2),
-        ringsched.RemoveServer(name="s0"),
-        ringsched.LinkFactor(factor=2.0),
-        ringsched.LinkSpeed(inter_server_gbps=400.0),
-        ringsched.OtherContention(fields={"degradation": 0.0}),
+        AddServers(count=2),
+        RemoveServer(name="s0"),
+        LinkFactor(factor=2.0),
+        LinkSpeed(inter_server_gbps=400.0),
+        OtherContention(fields={"degradation": 0.0}),
     )
     plan = ringsched.plan(scenario, policy)
     work = partial(ringsched.whatif, scenario, *changes, plan=plan, policy="longest-first")
@@ -279,7 +281,7 @@ def _variants(policy: str) -> Prepared:
 
 def _one_more_job(policy: str) -> Prepared:
     scenario = _uniform(jobs=200, servers=32)
-    job = Job(name="new", gpus=16, iterations=20_000, **ringsched.CATALOGUE["resnet50"].fields())
+    job = Job(name="new", gpus=16, iterations=20_000, **CATALOGUE["resnet50"].fields())
     plan = ringsched.plan(scenario, policy)
     work = partial(ringsched.whatif_job, scenario, job, plan=plan, policy="longest-first")
     return work, lambda answer: [option.finish_s for option in answer.options]

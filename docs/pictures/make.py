@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import ringsched
+from ringsched.reporting.pictures.draw import draw_pictures
 
 FOLDER = Path(__file__).parent
 EXAMPLE = FOLDER.parents[1] / "examples" / "first.toml"
@@ -30,7 +31,7 @@ def main() -> None:
     scenario = ringsched.load_scenario(EXAMPLE)
     plans = {policy: ringsched.plan(scenario, policy) for policy in ("search", "first-fit")}
     with TemporaryDirectory() as folder:
-        ringsched.draw_pictures(scenario, plans, folder)
+        draw_pictures(scenario, plans, folder)
         for name in KEPT:
             shutil.copyfile(Path(folder, name), FOLDER / name)
     large = ringsched.generate(ringsched.Workload.paper(), seed=1)

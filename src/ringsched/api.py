@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ringsched.bounds.lower_bound import lower_bounds as _lower_bounds
 from ringsched.engine.problem import Problem, problem_of
@@ -12,8 +15,18 @@ from ringsched.errors import Infeasible, InputError, UnknownName
 from ringsched.model import OBJECTIVES, Bound, Certificate, Outcome, Plan, PlannedJob, Scenario
 from ringsched.model.checks import instance, integer, number
 from ringsched.model.objective import MAKESPAN, objective_named
-from ringsched.policies.custom import CustomPolicy, policy_of
-from ringsched.policies.policy import ORDERS, Limits, Policy, Progress, Settings, order_named, plan_of
+from ringsched.policies.custom import CustomPolicy, PolicyFile, policy_of
+from ringsched.policies.policy import (
+    ORDERS,
+    Limits,
+    Observer,
+    Policy,
+    Progress,
+    Settings,
+    Stop,
+    order_named,
+    plan_of,
+)
 from ringsched.policies.table import DEFAULT_POLICY, policies, policy_named
 from ringsched.search.bisection import Candidate
 
@@ -22,51 +35,40 @@ __all__ = ["DEFAULT_POLICY", "OBJECTIVES", "ORDERS", "list_policies", "lower_bou
 
 def plan(
     scenario: Scenario,
-    policy: str | CustomPolicy = DEFAULT_POLICY,
+    policy: str | Policy | CustomPolicy | PolicyFile = DEFAULT_POLICY,
     *,
+    objective: str = MAKESPAN.name,
     order: str | None = None,
     kappa: int | None = None,
     theta: int | None = None,
     slack: float | None = None,
     seed: int = 0,
-    objective: str = MAKESPAN.name,
-    time_limit_s: float | None = None,
-    iterations: int | None = None,
-    gap: float | None = None,
-    threads: int | None = None,
-    on_trial: Callable[[], None] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    on_better: Callable[[Callable[[], Plan]], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    stop: Stop | Callable[[Progress], bool] | None = None,
+    workers: int | None = None,
+    observer: Observer | None = None,
 ) -> Plan:
     """Decide which GPUs each job gets and when it starts.
 
     Parameters
     ----------
     policy
-        A name out of `list_policies()`, or an object with a method `place`.
+        A name out of `list_policies()`, a `Policy`, or an object with a method `place`.
+    objective
+        Out of `OBJECTIVES`: what bound and gap are about. Policies that do not search for it plan the same
+        whatever it is; those that bisect keep to the makespan, as the paper does.
     order
         A queue order out of `ORDERS`, instead of the policy's own.
     kappa, theta, slack
         Fix what a search would choose, and λ for every job.
     seed
         For policies that draw random numbers.
-    objective
-        Out of `OBJECTIVES`: what bound and gap are about. Policies that do not search for it plan the same
-        whatever it is; those that bisect keep to the makespan, as the paper does.
-    time_limit_s, iterations, gap
-        When `search` ends, whichever comes first: after seconds (10 if none of the first two is given),
-        after so many schedules tried (then the same plan comes out on any number of threads), or as soon
-        as the objective is at most `gap` times the bound (default 1: the best possible).
-    threads
+    stop
+        When `search` ends: a `Stop`, or a function that is given its `Progress` and says True. Without
+        either a time limit or a number of schedules it ends after 10 seconds.
+    workers
         How many cores `search` uses; all if not given.
-    on_trial
-        Called after every trial of a bisection.
-    on_progress, on_better
-        `search` calls the first several times a second with its `Progress`, the second whenever it has
-        found a better plan, with a function that returns it.
-    should_stop
-        `search` asks it all the time, and ends with the best plan so far when it says True.
+    observer
+        Sees progress and better plans, and may ask the search to end; see `Observer`.
 
     Raises
     ------
@@ -84,7 +86,8 @@ def plan(
     True
     """
     chosen = policy_named(policy) if isinstance(policy, str) else policy_of(policy)
-    checked = settings_of(
+    criterion = stop if isinstance(stop, Stop) else Stop()
+    settings = settings_of(
         chosen,
         order=order,
         kappa=kappa,
@@ -92,30 +95,48 @@ def plan(
         slack=slack,
         seed=seed,
         objective=objective,
-        time_limit_s=time_limit_s,
-        iterations=iterations,
-        gap=gap,
-        threads=threads,
-    )
-    settings = replace(
-        checked,
-        limits=replace(checked.limits, should_stop=should_stop or (lambda: False)),
-        on_trial=on_trial or (lambda: None),
-        on_progress=on_progress or (lambda _: None),
+        stop=criterion,
+        workers=workers,
     )
     problem = problem_of(instance(scenario, "scenario", Scenario))
     chosen.check_model(scenario.contention)
-    if on_better is not None:
-        tell = on_better
-
-        def better(best: Callable[[], Candidate]) -> None:
-            tell(lambda: _plan(problem, best(), chosen, settings))
-
-        settings = replace(settings, on_better=better)
+    watch = _Watch(observer or Observer(), None if isinstance(stop, Stop) else stop)
+    settings = replace(
+        settings,
+        limits=replace(settings.limits, should_stop=watch.should_stop),
+        on_trial=watch.trial,
+        on_progress=watch.progress,
+        on_better=lambda best: watch.better(lambda: _plan(problem, best(), chosen, settings)),
+    )
     candidate = chosen.candidate(problem, settings) if scenario.jobs else Candidate(Run((), (), ()), {})
     if candidate is None:
         raise _infeasible(problem, chosen, settings)
     return _plan(problem, candidate, chosen, settings)
+
+
+class _Watch:
+    """An observer, told no more than it wants to know, and a stop criterion that is a function."""
+
+    def __init__(self, observer: Observer, says_stop: Callable[[Progress], bool] | None) -> None:
+        instance(observer, "observer", Observer)
+        self._observer, self._says_stop = observer, says_stop
+        self._wants_plans = type(observer).better is not Observer.better
+        self._next_plan_s = -math.inf
+        self._stopped = False
+        self.trial = observer.trial
+
+    def progress(self, progress: Progress) -> None:
+        self._observer.progress(progress)
+        if self._says_stop is not None and self._says_stop(progress):
+            self._stopped = True
+
+    def should_stop(self) -> bool:
+        return self._stopped or self._observer.should_stop()
+
+    def better(self, plan: Callable[[], Plan]) -> None:
+        if self._wants_plans and time.monotonic() >= self._next_plan_s:
+            self._observer.better(plan())
+            self._next_plan_s = time.monotonic() + self._observer.better_every_s
 
 
 def settings_of(
@@ -127,29 +148,31 @@ def settings_of(
     slack: float | None = None,
     seed: int = 0,
     objective: str = MAKESPAN.name,
-    time_limit_s: float | None = None,
-    iterations: int | None = None,
-    gap: float | None = None,
-    threads: int | None = None,
+    stop: Stop = Stop(),  # noqa: B008 - it is frozen
+    workers: int | None = None,
 ) -> Settings:
     """Return what `plan` is asked for, or raise if something is wrong, or means nothing to the policy."""
     settings = Settings(
         order=policy.order if order is None else order_named(order),
-        kappa=None if kappa is None else integer(kappa, "kappa", minimum=1),
-        theta=None if theta is None else integer(theta, "theta", minimum=1),
-        slack=None if slack is None else number(slack, "slack", minimum=1),
+        kappa=_checked(kappa, "kappa", integer, minimum=1),
+        theta=_checked(theta, "theta", integer, minimum=1),
+        slack=_checked(slack, "slack", number, minimum=1),
         seed=integer(seed, "seed", minimum=0),
         objective=objective_named(objective),
         limits=Limits(
-            time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
-            iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),
-            gap=1.0 if gap is None else number(gap, "gap", minimum=1),
-            threads=None if threads is None else integer(threads, "threads", minimum=1),
+            time_limit_s=_checked(stop.time_limit_s, "time-limit", number, minimum=0),
+            iterations=_checked(stop.schedules, "iterations", integer, minimum=0),
+            gap=1.0 if stop.gap is None else number(stop.gap, "gap", minimum=1),
+            threads=_checked(workers, "threads", integer, minimum=1),
         ),
     )
-    given = {"kappa": kappa, "theta": theta, "slack": slack, "time-limit": time_limit_s}
-    _check_options(policy, given | {"iterations": iterations, "gap": gap, "threads": threads})
+    given = {"kappa": kappa, "theta": theta, "slack": slack, "time-limit": stop.time_limit_s}
+    _check_options(policy, given | {"iterations": stop.schedules, "gap": stop.gap, "threads": workers})
     return settings
+
+
+def _checked(value: Any, field: str, check: Callable[..., Any], *, minimum: int) -> Any:
+    return None if value is None else check(value, field, minimum=minimum)
 
 
 def _check_options(policy: Policy, given: Mapping[str, object]) -> None:
@@ -242,6 +265,7 @@ def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Sett
         seed=settings.seed,
         objective=settings.objective,
         certificate=_certificate(problem, candidate, policy),
+        ended=candidate.ended,
     )
 
 

@@ -23,10 +23,10 @@ def main(names: list[str]) -> int:
     if not set(names) <= set(KERNELS):
         return 2
     for compile_kernel in dict.fromkeys(KERNELS[name] for name in names or KERNELS):
-        compile_kernel(_tiny())
-        for name, other in KERNELS.items():
-            if other is compile_kernel:
-                jit.keep(name)
+        together = [name for name, other in KERNELS.items() if other is compile_kernel]
+        with jit.kept_once(together) as is_kept:
+            if not is_kept:
+                compile_kernel(_tiny())
     return 0
 
 

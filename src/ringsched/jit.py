@@ -26,6 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -284,11 +285,19 @@ def compiled(function: _Function) -> _Function:
         return twin
 
 
-def keep(name: str) -> None:
-    """Note that the twin of a kernel, named by its module and itself, is in the cache now."""
-    mark = _kept_mark(name)
-    if mark is not None:
-        mark.touch()
+@contextmanager
+def kept_once(names: list[str]) -> Iterator[bool]:
+    """Put twins of kernels into the cache: say whether they are there already, and note that they are.
+
+    Of several processes that want the same ones, one compiles and the others wait for it.
+    """
+    from filelock import FileLock
+
+    marks = [mark for mark in map(_kept_mark, names) if mark is not None]
+    with FileLock(f"{marks[0]}.lock") if marks else nullcontext():
+        yield bool(marks) and all(mark.exists() for mark in marks)
+        for mark in marks:
+            mark.touch()
 
 
 def _twin(function: Any, *, is_entry: bool) -> Any:

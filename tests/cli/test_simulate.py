@@ -16,6 +16,7 @@ import pytest
 from tests.cli.helpers import FULL, OLD_BYTES, edited, run, sentence, write_json
 
 import ringsched
+from ringsched.formats.plan import plan_to_json
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_plan_and_json(queue: Path, policy: str) -> None:
     assert figures["num_jobs"] == 16
     assert figures["makespan_s"] == ringsched.load_plan(written).makespan_s == simulation.makespan_s
     assert sum(size["num_jobs"] for size in figures["by_size"]) == 16
-    assert ringsched.plan_to_json(simulation.plan()) == written.read_text(encoding="utf-8")
+    assert plan_to_json(simulation.plan()) == written.read_text(encoding="utf-8")
 
 
 def test_csv_and_parquet_say_the_same(queue: Path) -> None:

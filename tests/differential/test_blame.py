@@ -12,7 +12,8 @@ from tests.reference.blame import Books, books_of
 from tests.strategies import fair_contentions, scenarios
 
 import ringsched
-from ringsched import Contention, Infeasible, Ledger, Scenario
+from ringsched import Contention, Infeasible, Scenario
+from ringsched.analysis.explain.ledger import Ledger
 
 POLICIES = ("random", "first-fit", "list-scheduling", "longest-first", "adaptive-overlap")
 

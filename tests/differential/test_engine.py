@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import planning
 from tests.effort import examples
 from tests.reference import formulas
 from tests.reference.algorithm_1 import bisect_theta, horizon_ticks, sjf_bco
@@ -17,8 +18,9 @@ from tests.reference.replay import replay as reference_replay
 from tests.strategies import scenarios
 
 import ringsched
-from ringsched import ClusterView, Infeasible, JobView, Plan, Scenario
+from ringsched import Infeasible, Plan, Scenario
 from ringsched.engine.problem import problem_of
+from ringsched.policies.custom import ClusterView, JobView
 
 CORE = ("longest-job", "area", "large-jobs")
 RULES = {
@@ -43,7 +45,7 @@ def assert_equal(scenario: Scenario, plan: Plan, result: Result) -> None:
 
 def planned(scenario: Scenario, policy: str, **options: object) -> Plan | None:
     try:
-        return ringsched.plan(scenario, policy, **options)  # type: ignore[arg-type]
+        return planning.plan(scenario, policy, **options)  # type: ignore[arg-type]
     except Infeasible:
         return None
 

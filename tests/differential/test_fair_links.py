@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import planning
 from tests.differential.test_engine import Anywhere
 from tests.effort import examples
 from tests.reference import formulas
@@ -46,7 +47,7 @@ def test_any_starts_and_placements(scenario: Scenario, seed: int) -> None:
 def test_plans_are_valid(scenario: Scenario, policy: str) -> None:
     limit = {"iterations": 50} if policy == "search" else {}
     try:
-        plan = ringsched.plan(scenario, policy, **limit)  # type: ignore[arg-type]
+        plan = planning.plan(scenario, policy, **limit)  # type: ignore[arg-type]
     except Infeasible:
         return
     verdict = ringsched.verify(scenario, plan)

@@ -45,13 +45,13 @@ def chosen(problem: Problem, cluster: LiveCluster, job: int, habit: int) -> list
     if habit == PATIENT and any(problem.network.capacity[server] >= wanted for server in idle):
         return None
     paths = {server: list(network.path(server)) for server in idle}
-    busiest = {server: max(map(cluster.num_jobs_on, paths[server])) for server in idle}
+    busiest = {server: max(int(cluster.on_links()[node]) for node in paths[server]) for server in idle}
     levels = sorted({0, *(busiest[server] for server in idle if idle[server])})
     for level in [0] if habit == QUIET else levels:
         below: defaultdict[int, list[int]] = defaultdict(list)  # servers behind quiet links up to each switch
         for server, path in paths.items():
             for link, switch in pairwise(path):
-                if cluster.num_jobs_on(link) > level:
+                if cluster.on_links()[link] > level:
                     break
                 below[switch].append(server)
         total = {switch: sum(len(idle[server]) for server in below[switch]) for switch in below}

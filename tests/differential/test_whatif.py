@@ -11,6 +11,7 @@ from tests.strategies import job_fields, scenarios
 
 import ringsched
 from ringsched import Infeasible, InputError, Job, Scenario
+from ringsched.analysis.whatif.changes import OtherContention
 
 POLICIES = ("random", "longest-first", "list-scheduling")
 
@@ -78,7 +79,7 @@ def test_without_a_change_nothing_changes(scenario: Scenario, policy: str) -> No
     except Infeasible:
         assume(False)
         raise
-    same = ringsched.OtherContention(fields={"server_latency_ms": scenario.contention.server_latency_ms})
+    same = OtherContention(fields={"server_latency_ms": scenario.contention.server_latency_ms})
     answer = ringsched.whatif(scenario, same, plan=plan)
     assert (answer.policy, answer.anew, answer.variants[0].plan) == (policy, None, plan)
     assert answer.variants[0].changes == ()

@@ -9,7 +9,20 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from tests import planning
+
 import ringsched
+from ringsched.analysis.over_time import over_time
+from ringsched.analysis.whatif.changes import (
+    AddServers,
+    LinkFactor,
+    LinkSpeed,
+    OtherContention,
+    RemoveServer,
+    Together,
+)
+from ringsched.analysis.whatif.new_job import Option
+from ringsched.formats.plan import plan_to_json
 
 POLICIES = (
     "search",
@@ -69,23 +82,23 @@ def scenario_text(content: Mapping[str, Any]) -> str:
 def plan(scenario: ringsched.Scenario, policy: str, options: Mapping[str, Any]) -> ringsched.Plan:
     """Plan without a clock: `exact` ends with a proof, or is not recorded."""
     if policy != "exact":
-        return ringsched.plan(scenario, policy, **options)
+        return planning.plan(scenario, policy, **options)
     steps = iter(range(MOST_STEPS))
 
     def on_step() -> None:
         if next(steps, None) is None:
             raise TooLong
 
-    return ringsched.plan(scenario, policy, time_limit_s=1e6, on_trial=on_step, **options)
+    return planning.plan(scenario, policy, time_limit_s=1e6, on_trial=on_step, **options)
 
 
 def plan_text(plan: ringsched.Plan) -> str:
     """Return the text of the plan file."""
-    return ringsched.plan_to_json(plan)
+    return plan_to_json(plan)
 
 
 def simulate(scenario: ringsched.Scenario, policy: str, options: Mapping[str, Any]) -> ringsched.Simulation:
-    return ringsched.simulate(scenario, policy, **options)
+    return planning.simulate(scenario, policy, **options)
 
 
 def simulation_text(simulation: ringsched.Simulation) -> str:
@@ -93,7 +106,7 @@ def simulation_text(simulation: ringsched.Simulation) -> str:
     columns = ("start_s", "finish_s", "best_case_s", "num_servers", "backfilled", "promised_s")
     series = ("time_s", "queue_length", "busy_gpus", "contended_links")
     content = {
-        "figures": asdict(ringsched.over_time(simulation)),
+        "figures": asdict(over_time(simulation)),
         "jobs": {name: _listed(getattr(simulation, name)) for name in columns},
         "series": {name: _listed(getattr(simulation.series, name)) for name in series},
     }
@@ -129,15 +142,15 @@ def explanation_text(scenario: ringsched.Scenario, plan: ringsched.Plan) -> str:
 def variants_text(scenario: ringsched.Scenario, options: Mapping[str, Any]) -> str:
     """Return what other servers, links and contention would change."""
     removed = scenario.cluster.servers[-1].name
-    faster = ringsched.LinkFactor(factor=4.0)
+    faster = LinkFactor(factor=4.0)
     changes: list[Any] = [
-        ringsched.AddServers(count=2),
+        AddServers(count=2),
         faster,
-        ringsched.LinkSpeed(inter_server_gbps=17.0),
-        ringsched.Together(changes=(ringsched.AddServers(count=1, gpus=3), faster)),
-        ringsched.OtherContention(fields={"server_latency_ms": 0.7}),
+        LinkSpeed(inter_server_gbps=17.0),
+        Together(changes=(AddServers(count=1, gpus=3), faster)),
+        OtherContention(fields={"server_latency_ms": 0.7}),
     ]
-    changes.append(ringsched.RemoveServer(name=removed))
+    changes.append(RemoveServer(name=removed))
     return "".join(answer(partial(_variant_text, scenario, change, options)) for change in changes)
 
 
@@ -167,7 +180,7 @@ def new_job_text(scenario: ringsched.Scenario, fields: Mapping[str, Any], option
     return as_text(content) + plan_text(result.present) + anew
 
 
-def _option(option: ringsched.Option) -> dict[str, Any]:
+def _option(option: Option) -> dict[str, Any]:
     fields = ("start_s", "finish_s", "waiting_s", "completion_s", "total_delay_s", "cost_s", "makespan_s")
     return {name: getattr(option, name) for name in fields} | {
         "gpus": {server: list(held) for server, held in option.gpus.items()},

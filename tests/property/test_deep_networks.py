@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests import planning
 from tests.differential.test_engine import Anywhere
 from tests.effort import examples
 from tests.reference import formulas
@@ -31,7 +32,7 @@ POLICIES = [policy.name for policy in ringsched.list_policies() if policy.name n
 
 def plan_of(scenario: Scenario, policy: Any, **options: Any) -> Plan:
     try:
-        return ringsched.plan(scenario, policy, **options)
+        return planning.plan(scenario, policy, **options)
     except Infeasible:
         assume(False)
         raise

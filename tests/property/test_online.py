@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests import planning
 from tests.crowds import crowd
 from tests.effort import examples
 from tests.reference.formulas import crossed, nodes_above
@@ -18,7 +19,9 @@ from tests.strategies import arriving, fair_contentions, scenarios
 
 import ringsched
 from ringsched import Contention, Infeasible, Plan, Scenario, Simulation
+from ringsched.analysis.over_time import over_time
 from ringsched.engine.problem import problem_of
+from ringsched.formats.plan import plan_to_json
 
 PLANNING = ("sjf-bco", "first-fit", "list-scheduling", "rolling")
 SAME = 1e-9  # relative, for continuous time; slots are exact
@@ -33,7 +36,7 @@ def options_of(policy: str) -> dict[str, int]:
 
 
 def simulated(scenario: Scenario, policy: str, **options: object) -> Simulation:
-    return ringsched.simulate(scenario, policy, **(options_of(policy) | options))  # type: ignore[arg-type]
+    return planning.simulate(scenario, policy, **(options_of(policy) | options))  # type: ignore[arg-type]
 
 
 def assert_same(scenario: Scenario, found: float, expected: float) -> None:
@@ -70,7 +73,7 @@ def assert_promises_kept(scenario: Scenario, policy: str, order: str | None) -> 
     slack = 0.0 if scenario.time.slotted else SAME
     latest_s = simulation.promised_s + slack * np.maximum(1.0, simulation.promised_s)
     assert (simulation.start_s[promised] <= latest_s[promised]).all()
-    assert ringsched.over_time(simulation).num_broken_promises == 0
+    assert over_time(simulation).num_broken_promises == 0
 
 
 @examples(150)
@@ -98,7 +101,7 @@ def test_the_same_again_for_the_same_seed(seed: int, policy: str, error: float) 
     first, second = (
         simulated(scenario, policy, backfill="easy", estimate_error=error, seed=seed) for _ in range(2)
     )
-    assert ringsched.plan_to_json(first.plan()) == ringsched.plan_to_json(second.plan())
+    assert plan_to_json(first.plan()) == plan_to_json(second.plan())
 
 
 # --- Without arrivals -------------------------------------------------------------------------
@@ -108,7 +111,7 @@ def planned_like(scenario: Scenario, policy: str) -> Plan:
     """The plan that docs/concepts/online.md, Without arrivals, says the simulation is."""
     if policy == "rolling":
         options = {"objective": "mean-completion", "iterations": 20, "threads": 1}
-        return ringsched.plan(scenario, "search", **options)  # type: ignore[arg-type]
+        return planning.plan(scenario, "search", **options)  # type: ignore[arg-type]
     if policy in ("fifo", "smallest-first", "shortest-first", "smallest-area-first"):
         return ringsched.plan(scenario, "longest-first", order=policy)
     return ringsched.plan(scenario, policy)

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests import planning
 from tests.strategies import scenarios
 
 import ringsched
@@ -20,6 +21,7 @@ from ringsched.contention.sharing import iteration_time
 from ringsched.engine import events
 from ringsched.engine.problem import problem_of
 from ringsched.engine.state import arrays_of, new_state, reset
+from ringsched.formats.plan import plan_to_json
 from ringsched.model import Placement
 
 # `exact` takes tiny scenarios only; test_exact.py has some for it.
@@ -31,7 +33,7 @@ def feasible_plan(scenario: Scenario, policy: str, **options: object) -> Plan:
     if policy == "search":
         options = {"iterations": 100, "threads": 1} | options
     try:
-        return ringsched.plan(scenario, policy, **options)  # type: ignore[arg-type]
+        return planning.plan(scenario, policy, **options)  # type: ignore[arg-type]
     except Infeasible:
         assume(False)
         raise
@@ -152,9 +154,7 @@ def test_plans_round_trip_and_repeat_byte_for_byte(scenario: Scenario, policy: s
         path = Path(folder, "plan.json")
         ringsched.save_plan(plan, path)
         assert ringsched.load_plan(path) == plan
-        assert path.read_text(encoding="utf-8") == ringsched.plan_to_json(
-            feasible_plan(scenario, policy, seed=seed)
-        )
+        assert path.read_text(encoding="utf-8") == plan_to_json(feasible_plan(scenario, policy, seed=seed))
 
 
 @given(scenarios(min_jobs=0))

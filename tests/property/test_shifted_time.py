@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
+from tests import planning
 from tests.effort import examples
 from tests.scenarios import cluster, job
 from tests.scenarios import scenario as scenario_of
@@ -15,7 +16,9 @@ from tests.strategies import contentions, fair_contentions, job_fields, scenario
 from tests.tiny import needs_compiler, tiny_scenarios
 
 import ringsched
-from ringsched import Job, LinkFactor, Plan, Scenario, Simulation
+from ringsched import Job, Plan, Scenario, Simulation
+from ringsched.analysis.over_time import over_time
+from ringsched.analysis.whatif.changes import LinkFactor
 from ringsched.reporting.data import report_data
 
 SHIFTS_S = [86_400, 1_000_003, 1_700_000_000]
@@ -102,7 +105,7 @@ def test_a_plan_is_the_same_at_any_time(
         policy = "longest-first"
     later, by_s = shifted(scenario, about_s)
     plan, after = (
-        ringsched.plan(each, policy, objective=objective, **OPTIONS[policy]) for each in (scenario, later)
+        planning.plan(each, policy, objective=objective, **OPTIONS[policy]) for each in (scenario, later)
     )
     assert ringsched.verify(scenario, plan).violations == ()
     assert ringsched.verify(later, after).violations == ()
@@ -179,7 +182,7 @@ def assert_same_simulation(before: Simulation, after: Simulation, by_s: float) -
         (before.series.time_s + by_s).tolist(), rel=0, abs=near
     )
     assert after.series.busy_gpus.tolist() == before.series.busy_gpus.tolist()
-    one, other = ringsched.over_time(before), ringsched.over_time(after)
+    one, other = over_time(before), over_time(after)
     assert other.gpu_utilisation == pytest.approx(one.gpu_utilisation, rel=1e-6)
     assert (other.num_promises, other.num_broken_promises) == (one.num_promises, one.num_broken_promises)
 
@@ -198,7 +201,7 @@ def test_a_simulation_is_the_same_at_any_time(
     options: dict[str, Any] = {"iterations": 30} if policy == "rolling" else {}
     later, by_s = shifted(scenario, about_s)
     before, after = (
-        ringsched.simulate(each, policy, backfill=backfill, estimate_error=error, **options)
+        planning.simulate(each, policy, backfill=backfill, estimate_error=error, **options)
         for each in (scenario, later)
     )
     assert ringsched.verify(later, after.plan()).violations == ()

@@ -9,7 +9,9 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import InputError, Ledger, Plan, PlannedJob, Scenario, Server, UnknownName
+from ringsched import InputError, Plan, PlannedJob, Scenario, Server
+from ringsched.analysis.explain.ledger import Ledger
+from ringsched.errors import UnknownName
 from ringsched.model import Placement
 
 BY_HAND = ringsched.load_scenario("examples/blame.toml")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.scenarios import cluster, job, scenario
 
-from ringsched import Bound, Server, lower_bounds
+from ringsched import Server, lower_bounds
+from ringsched.model import Bound
 
 
 def bounds(*jobs: object, **parts: object) -> dict[str, Bound]:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from tests.scenarios import cluster, job, scenario
 
-from ringsched import Bound, Job, Scenario, Server, lower_bounds
+from ringsched import Job, Scenario, Server, lower_bounds
 from ringsched.bounds.fastest import fastest_of
 from ringsched.bounds.reasons import REASONS, reason
 from ringsched.engine.problem import problem_of
+from ringsched.model import Bound
 
 CORE = ("longest-job", "area", "large-jobs")
 

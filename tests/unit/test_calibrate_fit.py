@@ -11,7 +11,7 @@ import pytest
 
 import ringsched
 from ringsched.calibrate.fit import Fit, calibration_of, fit_measurements, save_calibration
-from ringsched.calibrate.measurements import Measurement
+from ringsched.calibrate.measurements import Measurement, load_measurements
 from ringsched.contention.sharing import model_of
 from ringsched.errors import InputError
 from ringsched.formats.calibration import load_calibration, write_calibration
@@ -257,7 +257,7 @@ def test_a_calibration_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_the_share_of_a_duty_cycle_has_an_interval() -> None:
-    fit = fit_measurements(ringsched.load_measurements("examples/measurements.csv"))
+    fit = fit_measurements(load_measurements("examples/measurements.csv"))
     half = next(each for each in fit.duty_shares if each.duty_cycle > 0.4)
     low, high = calibration_of(fit, duty_cycle=half.duty_cycle).intervals["share"]
     assert (low, high) == pytest.approx((half.share.low, half.share.high))

@@ -19,21 +19,10 @@ from tests.scenarios import cluster, job, scenario
 from tests.workloads import paper_mix
 
 import ringsched
-from ringsched import (
-    ComparisonRow,
-    InputError,
-    Placement,
-    Plan,
-    PlannedJob,
-    RingschedError,
-    Scenario,
-    UnknownName,
-    compare,
-    metrics_of,
-)
+from ringsched import InputError, Placement, Plan, PlannedJob, RingschedError, Scenario, compare, metrics_of
 from ringsched.analysis.compare import runs, workers
 from ringsched.analysis.compare.rows import sole_writer
-from ringsched.analysis.compare.runs import code_version
+from ringsched.analysis.compare.runs import ComparisonRow, code_version
 from ringsched.analysis.compare.summary import (
     METRICS,
     PAIRED,
@@ -42,6 +31,7 @@ from ringsched.analysis.compare.summary import (
     summaries,
 )
 from ringsched.analysis.metrics import percentile
+from ringsched.errors import UnknownName
 
 NAMES = ["sjf-bco", "random", "longest-first"]
 

@@ -14,11 +14,14 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Calibration, ComparisonRow, InputError, Paired, Scenario, compare
+from ringsched import InputError, Scenario, compare
 from ringsched.analysis.compare import runs, workers
-from ringsched.analysis.compare.ranking import doubts, rankings, side, stabilities
+from ringsched.analysis.compare.ranking import Ranking, doubts, rankings, side, stabilities
 from ringsched.analysis.compare.rows import ADDED, COLUMNS
+from ringsched.analysis.compare.runs import ComparisonRow
 from ringsched.analysis.compare.settings import drawn
+from ringsched.analysis.compare.summary import Paired
+from ringsched.model.calibration import Calibration, apply_calibration
 
 ONE_LINK = ringsched.load_scenario("examples/one-link.toml")
 POLICIES = ["longest-first", "free-links"]
@@ -37,7 +40,7 @@ def links(degradation: float) -> list[Scenario]:
     return [one_link(degradation, iterations) for iterations in (1000, 1500, 3000)]
 
 
-def by_makespan(result: ringsched.Comparison) -> ringsched.Ranking:
+def by_makespan(result: ringsched.Comparison) -> Ranking:
     found = result.rankings[0]
     assert found.metric == "makespan_s"
     return found
@@ -331,7 +334,7 @@ def test_draws_from_intervals_of_no_width_are_the_fitted_values() -> None:
     )
     result = compare(links(0.1), POLICIES, calibration=certain, draws=3)
     plain = compare(links(0.1), POLICIES, calibration=certain)
-    applied = compare([ringsched.apply_calibration(certain, each) for each in links(0.1)], POLICIES)
+    applied = compare([apply_calibration(certain, each) for each in links(0.1)], POLICIES)
     assert strip(result.rows[:6]) == strip(plain.rows) == strip(applied.rows)
     assert len(result.rows) == 24
     for at in range(4):
@@ -355,7 +358,7 @@ def test_draws_are_the_same_under_every_model_and_the_model_stays() -> None:
     for row in result.rows:
         measured = WIDE if row.draw is None else drawn(WIDE, 0, row.draw)
         model = ONE_LINK.replace(contention=ONE_LINK.contention.replace(model=row.contention))
-        assert row.scenario_sha256 == ringsched.apply_calibration(measured, model).sha256()
+        assert row.scenario_sha256 == apply_calibration(measured, model).sha256()
     assert [len(model.stability) for model in result.models] == [6, 6]
     assert result.notes == ("unknown to max-min, left out there: degradation, share",)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import planning
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
@@ -65,7 +66,7 @@ def test_a_plan(
     calls: Counter[str], policy: str, objective: str, options: dict[str, Any], bounds: set[str]
 ) -> None:
     better: list[ringsched.Plan] = []
-    ringsched.plan(CASE, policy, objective=objective, on_better=lambda best: better.append(best()), **options)
+    planning.plan(CASE, policy, objective=objective, on_better=better.append, **options)
     assert calls["problem_of"] == 1
     found = {name: number for name, number in calls.items() if name.startswith("bounds")}
     assert set(found) <= {f"bounds on {name}" for name in bounds}

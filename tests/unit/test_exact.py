@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import settings as limits
+from tests import planning
 from tests.cli.helpers import run
 from tests.scenarios import cluster, job, scenario
 from tests.tiny import needs_compiler, tiny_scenarios
@@ -18,6 +19,7 @@ import ringsched
 from ringsched import Infeasible, InputError, Scenario, TooLarge
 from ringsched.engine.problem import problem_of
 from ringsched.engine.state import Run
+from ringsched.model import Outcome
 from ringsched.model.objective import ALL
 from ringsched.policies.exact import MOST_JOBS, solve_exact
 from ringsched.policies.policy import ANY_ORDER, Limits, Settings
@@ -43,7 +45,7 @@ def test_no_policy_is_better_and_no_bound_is_above(instance: Scenario) -> None:
     assert plan.lower_bound_s <= plan.makespan_s * (1 + 1e-9)
     for name in OTHERS:
         try:
-            other = ringsched.plan(instance, name, **FEW.get(name, {}))
+            other = planning.plan(instance, name, **FEW.get(name, {}))
         except Infeasible:
             continue
         assert plan.makespan_s <= other.makespan_s * (1 + slack), name
@@ -113,7 +115,7 @@ def test_a_start_in_the_middle_of_a_run_beats_every_start_at_an_event_in_continu
     assert rounds.best.finishes[1] == pytest.approx(rounds.best.finishes[2], rel=0.01)
 
 
-def replayed(instance: Scenario, plan: ringsched.Plan, *, b_starts_s: float) -> ringsched.Outcome:
+def replayed(instance: Scenario, plan: ringsched.Plan, *, b_starts_s: float) -> Outcome:
     a, b = plan.jobs
     return ringsched.replay(instance, plan.replace(jobs=(a, b.replace(start_s=b_starts_s))))
 

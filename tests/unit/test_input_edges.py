@@ -11,6 +11,7 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import Contention, InputError
+from ringsched.formats.plan import plan_to_json
 
 SPEEDS = {"inter_server_gbps": 10, "intra_server_gbps": 200, "reduce_gbps": 400}
 
@@ -51,7 +52,7 @@ def test_plan_files_hold_names_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize("worker", [["s0"], ["s0", 0, 0], "s0"])
 def test_workers_of_a_ring_are_pairs(tmp_path: Path, worker: object) -> None:
     path = tmp_path / "plan.json"
-    content = json.loads(ringsched.plan_to_json(ringsched.plan(scenario(cluster(1), job()))))
+    content = json.loads(plan_to_json(ringsched.plan(scenario(cluster(1), job()))))
     content["jobs"][0]["ring"] = [worker]
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(InputError, match=r"must be \[server, GPU\]"):

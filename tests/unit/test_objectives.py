@@ -8,8 +8,9 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import OBJECTIVES, Bound, InputError, Scenario
+from ringsched import OBJECTIVES, InputError, Scenario
 from ringsched.engine.problem import objective_value, problem_of
+from ringsched.model import Bound
 from ringsched.model.objective import ALL
 
 

@@ -10,10 +10,14 @@ import math
 from typing import Any
 
 import pytest
+from tests import planning
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Infeasible, InputError, Job, Scenario, Server, Simulation, UnknownName
+from ringsched import Infeasible, InputError, Job, Scenario, Server, Simulation
+from ringsched.analysis.over_time import over_time
+from ringsched.errors import UnknownName
+from ringsched.online.settings import Standing
 
 PLANNING = ["sjf-bco", "first-fit", "list-scheduling", "rolling"]
 DISPATCHING = [policy.name for policy in ringsched.list_policies(online=True) if not policy.replans]
@@ -25,7 +29,7 @@ def ring(name: str, iterations: int, **fields: Any) -> Job:
 
 
 def easy(case: Scenario, policy: str = "fifo", **options: Any) -> Simulation:
-    return ringsched.simulate(case, policy, backfill="easy", **options)
+    return planning.simulate(case, policy, backfill="easy", **options)
 
 
 def starts(simulation: Simulation) -> dict[str, float]:
@@ -169,7 +173,7 @@ def test_an_overrunning_job_is_believed_to_need_twice_as_much() -> None:
         "three slots": 5,
     }
     assert simulation.promised_s[1] == 2
-    assert ringsched.over_time(simulation).num_broken_promises == 1
+    assert over_time(simulation).num_broken_promises == 1
 
 
 def test_a_planned_head_is_promised_anew_when_a_job_overruns() -> None:
@@ -210,7 +214,7 @@ def test_no_jobs(policy: str, backfill: str) -> None:
     simulation = ringsched.simulate(scenario(cluster(1)), policy, backfill=backfill)
     assert simulation.makespan_s == 0
     assert simulation.plan().jobs == ()
-    assert ringsched.over_time(simulation).num_jobs == 0
+    assert over_time(simulation).num_jobs == 0
 
 
 @pytest.mark.parametrize("policy", [*DISPATCHING, *PLANNING])
@@ -237,7 +241,7 @@ def test_all_at_once_and_all_fit(policy: str) -> None:
     jobs = [job(f"j{at}", 1, 10, submit_s=7) for at in range(4)]
     simulation = ringsched.simulate(scenario(cluster(4), *jobs), policy, backfill="easy")
     assert simulation.start_s.tolist() == [7] * 4
-    assert ringsched.over_time(simulation).gpu_utilisation == 1
+    assert over_time(simulation).gpu_utilisation == 1
 
 
 def test_a_horizon_is_for_those_who_bisect_and_know_all() -> None:
@@ -318,7 +322,7 @@ def test_plans_are_made_of_estimates() -> None:
 )
 def test_bad_options(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        ringsched.simulate(scenario(cluster(1), job()), **options)
+        planning.simulate(scenario(cluster(1), job()), **options)
 
 
 def test_unknown_names_are_guessed() -> None:
@@ -329,8 +333,9 @@ def test_unknown_names_are_guessed() -> None:
 
 
 def test_progress_is_told() -> None:
-    told: list[ringsched.Standing] = []
-    ringsched.simulate(scenario(cluster(1), job("a"), job("b")), on_progress=told.append)
+    told: list[Standing] = []
+    observer = planning.observing(progress=told.append)
+    ringsched.simulate(scenario(cluster(1), job("a"), job("b")), observer=observer)
     assert (told[-1].num_ended, told[-1].num_jobs, told[-1].num_waiting) == (2, 2, 0)
     assert told[-1].now_s == 2
 

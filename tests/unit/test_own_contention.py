@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from tests import planning
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
@@ -74,7 +75,7 @@ def test_two_jobs_on_a_link_by_hand() -> None:
 @pytest.mark.parametrize("time", ["continuous", "slotted"])
 def test_both_kinds_plan_alike(policy: str, time: str) -> None:
     limits = {"iterations": 40} if policy == "search" else {}
-    fast, slow = (ringsched.plan(under(model, time), policy, **limits) for model in (Power(), GeneralPower()))
+    fast, slow = (planning.plan(under(model, time), policy, **limits) for model in (Power(), GeneralPower()))
     assert [entry.gpus for entry in fast.jobs] == [entry.gpus for entry in slow.jobs]
     assert [entry.finish_s for entry in fast.jobs] == pytest.approx([entry.finish_s for entry in slow.jobs])
     assert fast.lower_bound_s == slow.lower_bound_s <= fast.makespan_s * (1 + 1e-9)
@@ -88,7 +89,7 @@ def test_both_kinds_plan_alike(policy: str, time: str) -> None:
 def test_both_kinds_simulate_alike(policy: str, backfill: str) -> None:
     limits = {"iterations": 20} if policy == "rolling" else {}
     fast, slow = (
-        ringsched.simulate(under(model), policy, backfill=backfill, **limits)
+        planning.simulate(under(model), policy, backfill=backfill, **limits)
         for model in (Power(), GeneralPower())
     )
     assert list(fast.finish_s) == pytest.approx(list(slow.finish_s))

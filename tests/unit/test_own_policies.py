@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests import planning
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
@@ -74,5 +75,5 @@ def test_a_policy_without_a_proper_name_is_called_by_its_class(name: object, exp
 
 def test_an_own_policy_is_one_trial() -> None:
     trials: list[int] = []
-    ringsched.plan(scenario(PARTLY_OUT, job("j")), OneEach(), on_trial=lambda: trials.append(1))  # type: ignore[arg-type]
+    planning.plan(scenario(PARTLY_OUT, job("j")), OneEach(), on_trial=lambda: trials.append(1))  # type: ignore[arg-type]
     assert trials == [1]

@@ -14,6 +14,7 @@ from ringsched import api
 from ringsched.paper import reproduce
 from ringsched.paper.claims.verdict import FAILS, HOLDS, IN_PART, UNDECIDED, above, below, verdict_of
 from ringsched.paper.experiments import EXPERIMENTS, KAPPAS, OVER_HORIZON, PARTS, SERVERS, PaperRow
+from ringsched.paper.reproduce import Reproduction, reproduce_paper
 from ringsched.paper.results import Estimate, Results, mean, num_censored, ratio
 from ringsched.paper.tiny import KINDS, least_largest_load, tiny_instance, tiny_rows
 from ringsched.policies import table as registry
@@ -28,11 +29,11 @@ pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")
-def two_seeds() -> ringsched.Reproduction:
-    return ringsched.reproduce_paper(seeds=2, parts=QUICK, workers=1)
+def two_seeds() -> Reproduction:
+    return reproduce_paper(seeds=2, parts=QUICK, workers=1)
 
 
-def test_rows_are_paired_over_seeds(two_seeds: ringsched.Reproduction) -> None:
+def test_rows_are_paired_over_seeds(two_seeds: Reproduction) -> None:
     for part in QUICK:
         rows = two_seeds.rows[part]
         assert len(rows) == 2 * len(EXPERIMENTS[part])
@@ -41,7 +42,7 @@ def test_rows_are_paired_over_seeds(two_seeds: ringsched.Reproduction) -> None:
     assert tuple(kappas) == KAPPAS
 
 
-def test_sjf_bco_of_fig_4_is_the_plan_anyone_gets(two_seeds: ringsched.Reproduction) -> None:
+def test_sjf_bco_of_fig_4_is_the_plan_anyone_gets(two_seeds: Reproduction) -> None:
     plan = ringsched.plan(ringsched.generate(ringsched.Workload.paper(), seed=1), "sjf-bco")
     row = next(row for row in two_seeds.rows["policies"] if row.seed == 1 and row.policy == "sjf-bco")
     assert (row.makespan_s, row.mean_completion_s) == (plan.makespan_s, plan.mean_completion_s)
@@ -49,7 +50,7 @@ def test_sjf_bco_of_fig_4_is_the_plan_anyone_gets(two_seeds: ringsched.Reproduct
 
 
 def test_the_best_kappa_of_the_sweep_is_not_far_from_the_one_that_is_searched(
-    two_seeds: ringsched.Reproduction,
+    two_seeds: Reproduction,
 ) -> None:
     for seed in (0, 1):
         searched = next(
@@ -70,41 +71,41 @@ def test_the_servers_of_a_sweep_are_the_first_of_one_draw() -> None:
 
 
 def test_second_run_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = ringsched.reproduce_paper(tmp_path, seeds=2, parts=["lambda"], workers=1)
+    first = reproduce_paper(tmp_path, seeds=2, parts=["lambda"], workers=1)
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.[cs]*v*")}
     monkeypatch.setattr(reproduce, "finished", lambda _piece: pytest.fail("computed again"))
-    again = ringsched.reproduce_paper(tmp_path, seeds=2, parts=["lambda"], workers=1)
+    again = reproduce_paper(tmp_path, seeds=2, parts=["lambda"], workers=1)
     assert (first.num_resumed, again.num_resumed) == (0, 8)
     assert again.rows == first.rows
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.[cs]*v*")} == before
 
 
 def test_more_seeds_take_over_fewer(tmp_path: Path) -> None:
-    ringsched.reproduce_paper(tmp_path, seeds=1, parts=["lambda"], workers=1)
+    reproduce_paper(tmp_path, seeds=1, parts=["lambda"], workers=1)
     memory = tmp_path / reproduce.MEMORY
     memory.write_text(memory.read_text() + '{"code": "cut sho', encoding="utf-8")
-    result = ringsched.reproduce_paper(tmp_path, seeds=2, parts=["lambda"], workers=1)
+    result = reproduce_paper(tmp_path, seeds=2, parts=["lambda"], workers=1)
     assert result.num_resumed == 4
-    assert result.rows == ringsched.reproduce_paper(seeds=2, parts=["lambda"], workers=1).rows
+    assert result.rows == reproduce_paper(seeds=2, parts=["lambda"], workers=1).rows
 
 
 def test_other_code_is_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ringsched.reproduce_paper(tmp_path, seeds=1, parts=["lambda"], workers=1)
+    reproduce_paper(tmp_path, seeds=1, parts=["lambda"], workers=1)
     monkeypatch.setattr(reproduce, "code_version", lambda: "other")
-    assert ringsched.reproduce_paper(tmp_path, seeds=1, parts=["lambda"], workers=1).num_resumed == 0
+    assert reproduce_paper(tmp_path, seeds=1, parts=["lambda"], workers=1).num_resumed == 0
 
 
-def test_processes_give_the_same_rows(two_seeds: ringsched.Reproduction) -> None:
-    assert ringsched.reproduce_paper(seeds=2, parts=QUICK, workers=2).rows == two_seeds.rows
+def test_processes_give_the_same_rows(two_seeds: Reproduction) -> None:
+    assert reproduce_paper(seeds=2, parts=QUICK, workers=2).rows == two_seeds.rows
 
 
-def verdicts(result: ringsched.Reproduction) -> dict[str, str]:
+def verdicts(result: Reproduction) -> dict[str, str]:
     return {claim.name: claim.verdict for claim in result.claims}
 
 
 def test_claims_change_when_a_policy_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = ["policies"]
-    sound = verdicts(ringsched.reproduce_paper(seeds=3, parts=parts, workers=1))
+    sound = verdicts(reproduce_paper(seeds=3, parts=parts, workers=1))
     assert sound["mean completion, queue order"] == HOLDS
     assert sound["large jobs on new servers"] == HOLDS
 
@@ -118,7 +119,7 @@ def test_claims_change_when_a_policy_is_broken(monkeypatch: pytest.MonkeyPatch) 
         replace(policy, solve=broken) if policy.name == "sjf-bco" else policy for policy in registry.POLICIES
     ]
     monkeypatch.setattr(registry, "POLICIES", tuple(table))
-    worse = verdicts(ringsched.reproduce_paper(seeds=3, parts=parts, workers=1))
+    worse = verdicts(reproduce_paper(seeds=3, parts=parts, workers=1))
     assert worse["mean completion, queue order"] != HOLDS
     assert worse["makespan, smallest first"] in (FAILS, IN_PART, UNDECIDED)
     assert worse["large jobs on new servers"] != HOLDS

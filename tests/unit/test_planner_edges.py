@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests import planning
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
@@ -152,7 +153,7 @@ def test_only_large_jobs_set_the_bound_of_large_jobs() -> None:
 def test_only_sizes_of_queued_jobs_are_tried_as_kappa() -> None:
     trials: list[int] = []
     jobs = [job("r", gpus=3, running_on={"s0": [0, 1, 2]}), job("a"), job("b", gpus=2)]
-    ringsched.plan(
+    planning.plan(
         scenario(cluster(4, 4), *jobs), theta=9, policy="sjf-bco", on_trial=lambda: trials.append(1)
     )
     assert len(trials) == 2  # kappa 1 and 2

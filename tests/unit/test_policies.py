@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests import planning
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Infeasible, InputError, PolicyError, UnknownName
+from ringsched import Infeasible, InputError, PolicyError
+from ringsched.errors import UnknownName
 
 TWO = scenario(
     cluster(2, 2), job("a", gpus=2, iterations=30), job("b", gpus=1, iterations=20), job("c", gpus=2)
@@ -140,7 +142,7 @@ def test_the_horizon_limits_only_policies_that_bisect() -> None:
 
 def test_progress_is_reported_per_trial() -> None:
     trials = []
-    ringsched.plan(TWO, "sjf-bco", theta=9, on_trial=lambda: trials.append(1))
+    planning.plan(TWO, "sjf-bco", theta=9, on_trial=lambda: trials.append(1))
     assert len(trials) == 2  # kappa 1 and 2
 
 

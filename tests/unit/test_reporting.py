@@ -26,6 +26,8 @@ from ringsched.reporting import assets
 from ringsched.reporting.data import finished_at, report_data, soonest_ends
 from ringsched.reporting.gantt import stretches_of
 from ringsched.reporting.links import job_levels, level_at, load_levels
+from ringsched.reporting.perfetto import perfetto_trace
+from ringsched.reporting.pictures.draw import draw_pictures
 
 MEGABYTE = 1_000_000
 
@@ -285,7 +287,7 @@ def test_blame_names_the_worst_and_counts_all() -> None:
 def test_perfetto_slices_nest_and_counters_end_at_none() -> None:
     problem = contended()
     plans = {name: ringsched.plan(problem, name) for name in ("list-scheduling", "random")}
-    events = json.loads(ringsched.perfetto_trace(problem, plans))["traceEvents"]
+    events = json.loads(perfetto_trace(problem, plans))["traceEvents"]
     tracks: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for event in events:
         if event["ph"] == "X":
@@ -312,8 +314,8 @@ def test_perfetto_slices_nest_and_counters_end_at_none() -> None:
 def test_pictures_are_the_same_every_time(tmp_path: Path, format: str) -> None:
     problem = hostile()
     plans = {name: ringsched.plan(problem, "list-scheduling") for name in ("../up", "a/b", HOSTILE_NAMES[0])}
-    names = ringsched.draw_pictures(problem, plans, tmp_path / "one", format)
-    assert names == ringsched.draw_pictures(problem, plans, tmp_path / "two", format)
+    names = draw_pictures(problem, plans, tmp_path / "one", format)
+    assert names == draw_pictures(problem, plans, tmp_path / "two", format)
     assert len(names) == len(set(names)) == 1 + 3 * len(plans)
     assert sorted(names) == sorted(path.name for path in (tmp_path / "one").iterdir())
     for name in names:
@@ -321,9 +323,9 @@ def test_pictures_are_the_same_every_time(tmp_path: Path, format: str) -> None:
 
 
 def test_pictures_of_nothing(tmp_path: Path) -> None:
-    assert ringsched.draw_pictures(empty(), ringsched.plan(empty()), tmp_path) == ["completions.svg"]
+    assert draw_pictures(empty(), ringsched.plan(empty()), tmp_path) == ["completions.svg"]
     with pytest.raises(InputError, match="format must be 'svg' or 'png'"):
-        ringsched.draw_pictures(empty(), ringsched.plan(empty()), tmp_path, "gif")
+        draw_pictures(empty(), ringsched.plan(empty()), tmp_path, "gif")
 
 
 def test_lines_between_rows_do_not_hide_jobs() -> None:

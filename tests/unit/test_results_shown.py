@@ -12,8 +12,11 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
+from ringsched.analysis.whatif.changes import AddServers
+from ringsched.analysis.whatif.variants import WhatIf
 from ringsched.display import LONGEST_LINE, html_table, one_line
 from ringsched.errors import InputError
+from ringsched.ring import all_reduce
 
 QUEUE = scenario(
     cluster(4, 4),
@@ -47,8 +50,8 @@ def comparison(**options: Any) -> ringsched.Comparison:
 RESULTS = [plan, simulation, comparison]
 
 
-def whatif() -> ringsched.WhatIf:
-    return ringsched.whatif(QUEUE, ringsched.AddServers(count=1, gpus=4))
+def whatif() -> WhatIf:
+    return ringsched.whatif(QUEUE, AddServers(count=1, gpus=4))
 
 
 OTHERS: list[Callable[[], Any]] = [
@@ -61,7 +64,7 @@ OTHERS: list[Callable[[], Any]] = [
     lambda: whatif().variants[0],
     lambda: ringsched.whatif_job(QUEUE, job("new", gpus=8)),
     lambda: ringsched.replay(QUEUE, plan()),
-    lambda: ringsched.all_reduce([[1.0] * 50] * 3),
+    lambda: all_reduce([[1.0] * 50] * 3),
     lambda: comparison().models,
 ]
 

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.scenarios import cluster, job
 
-import ringsched
-from ringsched import InputError, Scenario, Server, all_reduce
+from ringsched import InputError, Scenario, Server
 from ringsched.contention.iteration_time import work_of
 from ringsched.engine.problem import problem_of
-from ringsched.ring import SHARE_ONLY, SHARE_REDUCE, Step, chunks_of, ring_steps
+from ringsched.ring import SHARE_ONLY, SHARE_REDUCE, Step, all_reduce, chunks_of, ring_steps
 
 workers = st.integers(1, 9)
 sizes = st.integers(0, 40)
@@ -157,4 +156,4 @@ def test_chunks_cover_the_vector(size: int, num_workers: int) -> None:
 )
 def test_what_is_no_ring(vectors: Any, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
-        ringsched.all_reduce(vectors)
+        all_reduce(vectors)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import planning
 from tests.effort import examples
 from tests.scenarios import cluster, job, scenario
 from tests.strategies import scenarios
@@ -17,12 +18,13 @@ from tests.workloads import paper_mix
 import ringsched
 from ringsched import Infeasible, InputError, Plan, Scenario
 from ringsched.model import OBJECTIVES
+from ringsched.policies.policy import Progress
 
 MIX = paper_mix(1)
 
 
 def searched(of: Scenario, **options: Any) -> Plan:
-    return ringsched.plan(of, "search", **options)
+    return planning.plan(of, "search", **options)
 
 
 @pytest.mark.compiled
@@ -94,7 +96,7 @@ def test_it_stops_when_asked() -> None:
     asked = threading.Event()
     seen: list[float] = []
 
-    def on_progress(progress: ringsched.Progress) -> None:
+    def on_progress(progress: Progress) -> None:
         seen.append(progress.value_s)
         assert progress.gap == pytest.approx(progress.value_s / progress.bound_s)
         if len(seen) == 3:
@@ -108,7 +110,7 @@ def test_it_stops_when_asked() -> None:
 @pytest.mark.compiled
 def test_better_plans_are_told_of_and_valid() -> None:
     told: list[Plan] = []
-    plan = searched(MIX, iterations=20_000, on_better=lambda best: told.append(best()))
+    plan = searched(MIX, iterations=20_000, on_better=told.append)
     values = [better.makespan_s for better in told]
     assert values == sorted(set(values), reverse=True)
     assert plan.makespan_s == values[-1]
@@ -167,4 +169,4 @@ def test_wrong_options(options: dict[str, Any], field: str) -> None:
 @pytest.mark.parametrize("option", ["time_limit_s", "iterations", "gap", "threads"])
 def test_other_policies_have_no_such_options(option: str) -> None:
     with pytest.raises(InputError, match="means nothing to policy 'longest-first', only to search"):
-        ringsched.plan(MIX, "longest-first", **{option: 1})
+        planning.plan(MIX, "longest-first", **{option: 1})

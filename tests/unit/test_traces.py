@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ringsched
-from ringsched import ImportedTrace, InputError, UnknownName, import_trace
+from ringsched import InputError, import_trace
 from ringsched.engine.problem import problem_of
+from ringsched.errors import UnknownName
 from ringsched.formats.traces.formats import FORMATS
 from ringsched.formats.traces.philly import BROKEN, CHUNK, JsonStream
 from ringsched.formats.traces.table import TraceRow
+from ringsched.importing import ImportedTrace
 from ringsched.importing.cluster import surroundings_of
 from ringsched.importing.trace import models_of
 

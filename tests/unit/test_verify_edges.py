@@ -9,8 +9,9 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Plan, Scenario, Server, Violation
+from ringsched import Plan, Scenario, Server
 from ringsched.model import Placement
+from ringsched.verify import Violation
 from ringsched.verify.clock import Seconds
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.replay import Replay, Run

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import pytest
+from tests import planning
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import (
+from ringsched import InputError, Server, Switch
+from ringsched.analysis.whatif import places
+from ringsched.analysis.whatif.changes import (
     AddServers,
-    InputError,
     LinkFactor,
     LinkSpeed,
     OtherContention,
     RemoveServer,
-    Server,
-    Switch,
     Together,
-    UnknownName,
 )
-from ringsched.analysis.whatif import places
 from ringsched.analysis.whatif.places import follow
 from ringsched.engine.problem import problem_of
+from ringsched.errors import UnknownName
 
 FIRST = ringsched.load_scenario("examples/first.toml")
 SPREAD = {
@@ -133,7 +132,7 @@ def test_without_a_plan_longest_first_plans() -> None:
 
 def test_search_can_be_asked_too() -> None:
     answer = ringsched.whatif(FIRST, AddServers(count=2), policy="search", iterations=50)
-    expected = ringsched.plan(AddServers(count=2).apply(FIRST), "search", iterations=50)
+    expected = planning.plan(AddServers(count=2).apply(FIRST), "search", iterations=50)
     assert answer.variants[0].plan == expected
 
 

@@ -14,6 +14,7 @@ import pytest
 import ringsched
 from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError, UnknownName
+from ringsched.formats.jobs import CATALOGUE
 from ringsched.formats.scenario_text import scenario_to_json
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Time
 from ringsched.workloads import (
@@ -290,9 +291,9 @@ def test_size_mixes(given: Any, expected: dict[int, float]) -> None:
 
 
 def test_model_mixes() -> None:
-    assert set(model_mix("uniform", "models")) == set(ringsched.CATALOGUE)
-    assert all(set(mix) <= set(ringsched.CATALOGUE) for mix in MODEL_MIXES.values())
-    assert set(MODEL_MIXES["vision"]) | set(MODEL_MIXES["language"]) == set(ringsched.CATALOGUE)
+    assert set(model_mix("uniform", "models")) == set(CATALOGUE)
+    assert all(set(mix) <= set(CATALOGUE) for mix in MODEL_MIXES.values())
+    assert set(MODEL_MIXES["vision"]) | set(MODEL_MIXES["language"]) == set(CATALOGUE)
     assert model_mix("vgg16:2,bert-base", "models") == {"vgg16": 2, "bert-base": 1}
 
 
@@ -338,7 +339,7 @@ def test_uniform_mixes_and_durations() -> None:
     models = Counter(job.name.rsplit("-", 1)[0] for job in scenario.jobs)
     assert models == {"resnet50": 300, "vgg16": 100}
     for job in scenario.jobs:
-        assert job.gradient_mb == ringsched.CATALOGUE[job.name.rsplit("-", 1)[0]].gradient_mb
+        assert job.gradient_mb == CATALOGUE[job.name.rsplit("-", 1)[0]].gradient_mb
     hours = [duration / 3600 for duration in problem_of(scenario).best_case]
     assert 1 - 1e-3 <= min(hours) < 1.1
     assert 9 < max(hours) <= 10 + 1e-3

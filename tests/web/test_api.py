@@ -8,10 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
+from tests import planning
 from tests.cli.helpers import run
 
 import ringsched
-from ringsched.formats.plan import plan_from_dict
+from ringsched.formats.plan import plan_from_dict, plan_to_json
 from ringsched.reporting.data import report_data
 from ringsched.web.bodies import PlanBody
 from ringsched.web.inputs import search_limit_s
@@ -79,7 +80,7 @@ def test_a_plan_is_that_of_the_library(client: httpx.Client, small: Any) -> None
     answer = client.post("/plan", json=body).json()
     scenario = ringsched.scenario_from_dict(small)
     expected = ringsched.plan(scenario, "random", seed=3, order="fifo")
-    assert answer["plan"] == json.loads(ringsched.plan_to_json(expected))
+    assert answer["plan"] == json.loads(plan_to_json(expected))
     assert answer["pictures"] == json.loads(json.dumps(report_data(scenario, {"random": expected})))
     assert 0 < answer["planning_s"] < 60
 
@@ -278,8 +279,8 @@ def test_a_search_tells_how_it_goes(client: httpx.Client) -> None:
     last = events[-1][1]
     assert last["state"] == "done"
     assert last["pictures"]["numJobs"] == 160
-    expected = ringsched.plan(scenario, "search", iterations=20_000, seed=2)
-    assert last["plan"] == json.loads(ringsched.plan_to_json(expected))
+    expected = planning.plan(scenario, "search", iterations=20_000, seed=2)
+    assert last["plan"] == json.loads(plan_to_json(expected))
     again = client.get(f"/searches/{name}").json()
     assert again == {key: last[key] for key in ("state", "progress", "plan")}
     assert client.delete(f"/searches/{name}").json() == again

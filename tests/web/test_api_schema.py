@@ -14,6 +14,7 @@ from schemathesis.checks import load_all_checks
 from tests.web.conftest import Served
 
 import ringsched
+from ringsched.formats.plan import plan_to_json
 from ringsched.web.examples import example_scenario
 
 pytestmark = pytest.mark.compiled
@@ -26,7 +27,7 @@ CHECKS = [
     schemathesis.checks.response_schema_conformance,
 ]
 SCENARIO = example_scenario("small")
-PLAN = json.loads(ringsched.plan_to_json(ringsched.plan(SCENARIO, "sjf-bco")))
+PLAN = json.loads(plan_to_json(ringsched.plan(SCENARIO, "sjf-bco")))
 SOUND = {
     "scenario": SCENARIO.expanded(),
     "scenarios": [SCENARIO.expanded()],

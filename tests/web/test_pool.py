@@ -322,7 +322,7 @@ def test_a_worker_that_is_ready_has_all_kernels() -> None:
         before = loaded()
         for policy in ringsched.list_policies():
             limits = {"iterations": 100} if policy.name == "search" else {}
-            ringsched.plan(example_scenario("small"), policy.name, **limits)
+            planning.plan(example_scenario("small"), policy.name, **limits)
         print(sorted(loaded() - before))
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

@@ -15,12 +15,16 @@ from ringsched.cli.options import FILE, json_option, names_in, objective_option,
 from ringsched.cli.progress import RowProgress
 from ringsched.model.checks import choice
 from ringsched.model.contention import model_names
+from ringsched.policies.custom import policy_from_file
 
 
 @click.command("compare")
 @click.argument("scenario_files", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
 @click.option(
-    "--policies", metavar="A,B,...", required=True, help="Policies to compare; the first is the baseline."
+    "--policies",
+    metavar="A,B,...",
+    required=True,
+    help="The first is the baseline; FILE.py:NAME is one of your own.",
 )
 @click.option(
     "--orders",
@@ -101,6 +105,7 @@ def compare_command(
     shown = [choice(name, "--metrics", METRICS) for name in names_in(metrics)]
     paired = [choice(name, "--pairs", PAIRED) for name in names_in(pairs)]
     given |= {name: names_in(given[name]) for name in ("policies", "orders", "contention_models")}
+    given["policies"] = [policy_from_file(name) or name for name in given["policies"]]
     renamed = {"workers": "jobs", "scenarios": "SCENARIO"}
     with options_for_arguments(renamed), RowProgress("comparing") as progress:
         result = compare(scenario_files, output=output, on_row=progress.on_row, **given)

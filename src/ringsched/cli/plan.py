@@ -15,16 +15,18 @@ from ringsched.formats.files import check_writable
 from ringsched.formats.plan import plan_to_json, save_plan
 from ringsched.formats.scenario import load_scenario, locate
 from ringsched.model import OBJECTIVES
+from ringsched.policies.custom import policy_from_file
+from ringsched.policies.policy import Stop
 
 
 @click.command("plan")
 @click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
 @click.option(
     "--policy",
-    metavar="NAME",
+    metavar="NAME|FILE.py:NAME",
     default=api.DEFAULT_POLICY,
     show_default=True,
-    help="How to plan; `ringsched policies` lists them.",
+    help="How to plan; `ringsched policies` lists them. A policy of your own stands in a Python file.",
 )
 @click.option(
     "--order", metavar="NAME", help=f"Queue order instead of the policy's own: {', '.join(api.ORDERS)}."
@@ -77,24 +79,19 @@ def plan_command(
     scenario = load_scenario(scenario_file)
     check_no_input([output], scenario_file)
     try:
-        with WatchedPlanning(output) as watched, wishes(hold=policy == "search") as asked:
+        with wishes(hold=policy == "search") as asked, WatchedPlanning(output, asked) as watched:
             plan = api.plan(
                 scenario,
-                policy,
+                policy_from_file(policy) or policy,
                 order=order,
                 kappa=kappa,
                 theta=theta,
                 slack=slack,
                 seed=seed,
                 objective=objective,
-                time_limit_s=time_limit,
-                iterations=iterations,
-                gap=gap,
-                threads=threads,
-                on_trial=watched.on_trial,
-                on_progress=watched.on_progress,
-                on_better=watched.on_better,
-                should_stop=asked,
+                stop=Stop(time_limit_s=time_limit, schedules=iterations, gap=gap),
+                workers=threads,
+                observer=watched,
             )
     except InputError as error:
         # What concerns a job stands in the scenario; what does not was given as an option.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from ringsched.formats.plan import save_plan
+from ringsched.policies.policy import Observer
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -85,25 +85,31 @@ SILENT_S = 2.0
 WRITE_S = 1.0  # better plans are written no more often than this
 
 
-class WatchedPlanning(AbstractContextManager["WatchedPlanning"]):
+class WatchedPlanning(Observer, AbstractContextManager["WatchedPlanning"]):
     """Shows on a terminal how far planning is, and writes better plans to `output` as they come.
 
     A glance is worth something only for work of more than two seconds: before, nothing is shown.
     """
 
-    def __init__(self, output: Path | None) -> None:
+    better_every_s = WRITE_S
+
+    def __init__(self, output: Path | None, should_stop: Callable[[], bool]) -> None:
         self._output = output
+        self._should_stop = should_stop
         self._started = time.monotonic()
-        self._written = -math.inf
         self._num_trials = 0
         self._status: Status | None = None
 
-    def on_trial(self) -> None:
+    def should_stop(self) -> bool:
+        """Say whether Ctrl-C was pressed."""
+        return self._should_stop()
+
+    def trial(self) -> None:
         """Count one trial of a bisection."""
         self._num_trials += 1
         self._show(lambda elapsed: f"searching: {self._num_trials} trials in {elapsed:.0f} s")
 
-    def on_progress(self, progress: Progress) -> None:
+    def progress(self, progress: Progress) -> None:
         """Show the best, the bound and the gap of a search."""
         self._show(
             lambda elapsed: (
@@ -112,11 +118,10 @@ class WatchedPlanning(AbstractContextManager["WatchedPlanning"]):
             )
         )
 
-    def on_better(self, plan: Callable[[], Plan]) -> None:
-        """Write a better plan, unless one was written a moment ago."""
-        if self._output is not None and time.monotonic() - self._written >= WRITE_S:
-            save_plan(plan(), self._output)
-            self._written = time.monotonic()
+    def better(self, plan: Plan) -> None:
+        """Write a better plan."""
+        if self._output is not None:
+            save_plan(plan, self._output)
 
     def _show(self, line: Callable[[float], str]) -> None:
         elapsed = time.monotonic() - self._started

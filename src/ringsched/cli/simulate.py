@@ -25,7 +25,7 @@ from ringsched.online.settings import BACKFILLS, EASY, Standing
 from ringsched.online.simulate import simulate
 from ringsched.online.simulation import Simulation
 from ringsched.phrases import counted, figure, seconds
-from ringsched.policies.policy import ORDERS
+from ringsched.policies.policy import ORDERS, Observer, Stop
 from ringsched.policies.table import DEFAULT_ONLINE_POLICY, policies
 
 
@@ -97,6 +97,14 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
     if result.num_plans:
         table.add_row("plans", str(result.num_plans), "made on the way")
     return table
+
+
+class _Shown(Observer):
+    def __init__(self, bar: RowProgress) -> None:
+        self._bar = bar
+
+    def progress(self, standing: Standing) -> None:
+        self._bar.on_row(standing.num_ended, standing.num_jobs)
 
 
 @click.command("simulate")
@@ -171,13 +179,10 @@ def simulate_command(
         raise InputError("means nothing without --series", field="--step")
     scenario = load_scenario(scenario_file)
     check_no_input([output, jobs, series], scenario_file)
-
-    def on_progress(standing: Standing) -> None:
-        progress.on_row(standing.num_ended, standing.num_jobs)
-
+    stop = Stop(time_limit_s=given.pop("time_limit_s"), schedules=given.pop("iterations"))
     try:
         with options_for_arguments(), RowProgress("simulating") as progress:
-            result = simulate(scenario, on_progress=on_progress, **given)
+            result = simulate(scenario, stop=stop, observer=_Shown(progress), **given)
     except InputError as error:
         raise locate(error, scenario_file) if error.place else error from None
     if series is not None:

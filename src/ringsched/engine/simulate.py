@@ -7,9 +7,12 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ringsched.engine.events import advance, next_completion, settle, start
 from ringsched.engine.problem import Problem
-from ringsched.engine.state import IDLE, Run, arrays_of, new_state, reset, run_of
+from ringsched.engine.state import IDLE, Integers, Run, arrays_of, new_state, reset, run_of
 from ringsched.jit import runnable
 
 # Decides where a job goes now: GPU numbers, or None to wait.
@@ -40,9 +43,13 @@ class LiveCluster:
         """Whether a GPU can be given to a job."""
         return bool(self._state.holder[gpu] == IDLE)
 
-    def num_jobs_on(self, link: int) -> int:
-        """Return n_v, how many running jobs cross the uplink of node `link`."""
-        return int(self._state.traffic.num_on_link[link])
+    def idle(self) -> NDArray[np.bool_]:
+        """Return of each GPU whether it can be given to a job."""
+        return np.equal(self._state.holder, IDLE)
+
+    def on_links(self) -> Integers:
+        """Return n_v of each node: how many running jobs cross its uplink."""
+        return self._state.traffic.num_on_link.copy()
 
     def start(self, job: int, gpus: Sequence[int]) -> None:
         """Give `gpus` to `job`; its rate is set by the next `settle`."""

@@ -20,7 +20,17 @@ from ringsched.drawing import (
     size_scale,
 )
 from ringsched.errors import InputError
-from ringsched.model.checks import Replaceable, instance, integer, number, sequence, settle, shown, text
+from ringsched.model.checks import (
+    Replaceable,
+    choice,
+    instance,
+    integer,
+    number,
+    sequence,
+    settle,
+    shown,
+    text,
+)
 from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.model.placement import Placement
 from ringsched.phrases import counted, figure, percent_above, seconds
@@ -144,6 +154,19 @@ def _all(values: object, field: str, kind: type[_Object]) -> tuple[_Object, ...]
     )
 
 
+# Why a search ended, and in words.
+PROVED, GOOD_ENOUGH, STALLED = "proved", "gap", "stalled"
+TIME, SCHEDULES, INTERRUPTED = "time", "schedules", "interrupted"
+ENDINGS = {
+    PROVED: "no plan can be better",
+    GOOD_ENOUGH: "the gap is as small as asked for",
+    STALLED: "it found nothing better for long",
+    TIME: "its time was over",
+    SCHEDULES: "it had tried as many schedules as it was given",
+    INTERRUPTED: "it was interrupted",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Replaceable):
     """A placement and a start for every job, in the scenario's order, with what they lead to.
@@ -166,6 +189,7 @@ class Plan(Replaceable):
     gap: float
     bounds: tuple[Bound, ...] = ()
     certificate: Certificate | None = None
+    ended: str | None = None  # why its search ended, out of `ENDINGS`
     jobs: tuple[PlannedJob, ...]
 
     def __post_init__(self) -> None:
@@ -186,6 +210,8 @@ class Plan(Replaceable):
             settle(self, order=text(self.order, "order"))
         if self.certificate is not None:
             instance(self.certificate, "certificate", Certificate)
+        if self.ended is not None:
+            settle(self, ended=choice(self.ended, "ended", tuple(ENDINGS)))
         if self.slack is not None:
             settle(self, slack=number(self.slack, "slack", minimum=1))
         for key in ("makespan_s", "mean_completion_s", "lower_bound_s", "gap"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,7 @@ from ringsched.online.settings import (
     Standing,
 )
 from ringsched.phrases import counted
-from ringsched.policies.policy import ANY_ORDER, Limits, Policy, order_named, priorities
+from ringsched.policies.policy import ANY_ORDER, Limits, Observer, Policy, Stop, order_named, priorities
 from ringsched.policies.table import DEFAULT_ONLINE_POLICY, policies, policy_named
 from ringsched.rules.runner import queue_of
 from ringsched.rules.shared import new_scratch
@@ -170,9 +169,8 @@ def simulate(
     seed: int = 0,
     every_s: float | None = None,
     objective: str | None = None,
-    time_limit_s: float | None = None,
-    iterations: int | None = None,
-    on_progress: Callable[[Standing], None] | None = None,
+    stop: Stop | None = None,
+    observer: Observer | None = None,
 ) -> Simulation:
     """Run a queue over time; a policy knows a job from its submit time on, and of its length an estimate.
 
@@ -194,10 +192,10 @@ def simulate(
     objective
         Out of `OBJECTIVES`: what `rolling` improves (default mean-completion); of the others, what bound
         and gap of their plan are about (default makespan).
-    time_limit_s, iterations
+    stop
         When `rolling` ends each of its searches; default 1000 schedules, so that a run is reproducible.
-    on_progress
-        Called now and then with a `Standing`.
+    observer
+        Is told now and then, with a `Standing`, how far it is.
 
     Raises
     ------
@@ -219,8 +217,8 @@ def simulate(
     given = {
         "order": order,
         "every": every_s,
-        "time-limit": time_limit_s,
-        "iterations": iterations,
+        "time-limit": None if stop is None else stop.time_limit_s,
+        "iterations": None if stop is None else stop.schedules,
     }
     for option, value in given.items():
         if value is not None and option not in known:
@@ -228,8 +226,9 @@ def simulate(
                 other.name for other in policies(online=True) if option in (other.online or ())
             )
             raise InputError(f"means nothing to policy {chosen.name!r}, only to {takers}", field=option)
-    if time_limit_s is None and iterations is None and "iterations" in known:
-        iterations = SCHEDULES_A_PLAN
+    time_limit_s, schedules = given["time-limit"], given["iterations"]
+    if time_limit_s is None and schedules is None and "iterations" in known:
+        schedules = SCHEDULES_A_PLAN
     usual = MEAN_COMPLETION if "objective" in known else MAKESPAN
     settings = OnlineSettings(
         order=chosen.order if order is None else order_named(order),
@@ -240,9 +239,9 @@ def simulate(
         objective=usual if objective is None else objective_named(objective),
         limits=Limits(
             time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
-            iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),
+            iterations=None if schedules is None else integer(schedules, "iterations", minimum=0),
         ),
-        on_progress=on_progress or (lambda _: None),
+        on_progress=(observer or Observer()).progress,
     )
     return _simulated(problem_of(instance(scenario, "scenario", Scenario)), chosen, settings)
 

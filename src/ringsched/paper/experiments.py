@@ -11,6 +11,7 @@ from ringsched import api
 from ringsched.analysis.metrics import metrics_of
 from ringsched.errors import Infeasible, InputError
 from ringsched.model import Plan, Scenario
+from ringsched.policies.policy import Observer
 from ringsched.workloads import Workload, generate
 
 OK = "ok"
@@ -166,8 +167,16 @@ def _workload(seed: int, servers: int, contention: float) -> Scenario:
     return generate(Workload.paper(servers, contention, share_servers=SHARE_SERVERS), seed=seed)
 
 
+class _TrialCounter(Observer):
+    def __init__(self) -> None:
+        self.num_trials = 0
+
+    def trial(self) -> None:
+        self.num_trials += 1
+
+
 def _measured(scenario: Scenario, point: Point, seed: int) -> PaperRow:
-    trials: list[None] = []
+    counter = _TrialCounter()
     try:
         plan = api.plan(
             scenario,
@@ -176,12 +185,14 @@ def _measured(scenario: Scenario, point: Point, seed: int) -> PaperRow:
             kappa=point.kappa,
             slack=point.slack,
             seed=seed,
-            on_trial=lambda: trials.append(None),
+            observer=counter,
         )
     except Infeasible as error:
         bound_s = rounded(error.lower_bound_s)
         return PaperRow(seed=seed, status=OVER_HORIZON, lower_bound_s=bound_s, **asdict(point))
-    return PaperRow(seed=seed, status=OK, **asdict(point), **_found(scenario, plan), trials=len(trials))
+    return PaperRow(
+        seed=seed, status=OK, **asdict(point), **_found(scenario, plan), trials=counter.num_trials
+    )
 
 
 def _found(scenario: Scenario, plan: Plan) -> dict[str, Any]:

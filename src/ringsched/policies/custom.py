@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ringsched.engine.problem import Problem
-from ringsched.errors import InputError, PolicyError
+from ringsched.engine.state import Integers
+from ringsched.errors import InputError, PolicyError, UnknownName
 from ringsched.model import Placement
 from ringsched.model.checks import shown
 from ringsched.policies.policy import OWN_ORDER, Policy, Settings, priorities
@@ -65,8 +74,12 @@ class ClusterView:
     servers: tuple[ServerView, ...]
 
 
-def policy_of(custom: CustomPolicy) -> Policy:
+def policy_of(custom: CustomPolicy | Policy | PolicyFile) -> Policy:
     """Return the user's object as an entry like those of the table."""
+    if isinstance(custom, PolicyFile):
+        return policy_of(custom.load())
+    if isinstance(custom, Policy):
+        return custom
     if isinstance(custom, type):
         raise InputError(f"is the class {custom.__name__}; pass an object of it", field="policy")
     if not callable(getattr(custom, "place", None)):
@@ -90,13 +103,67 @@ def solve_custom(custom: CustomPolicy, problem: Problem, settings: Settings) -> 
     else:
         priority = priorities(problem, settings.order)
 
+    views = _Views(problem)
+
     def place(cluster: LiveCluster, job: int) -> list[int] | None:
-        answer = custom.place(jobs[job], _cluster_view(problem, cluster))
+        answer = custom.place(jobs[job], views.view(cluster))
         return None if answer is None else _checked(custom, problem, cluster, job, answer)
 
     run = simulate(problem, priority, place)
     settings.on_trial()
     return None if run is None else Candidate(run, {})
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFile:
+    """A policy in a Python file of the user's, as `FILE.py:NAME` says it; loading executes the file."""
+
+    path: str
+    name: str
+
+    def load(self) -> CustomPolicy | Policy:
+        """Return the object of that name; a class is called without arguments."""
+        try:
+            module = _executed(self.path)
+        except InputError:
+            raise
+        except Exception as error:
+            problem = f"cannot be loaded: {type(error).__name__}: {error}"
+            raise InputError(problem, field="policy", place=self.path) from None
+        if not hasattr(module, self.name):
+            names = [name for name, value in vars(module).items() if _is_policy(value)]
+            raise UnknownName("policy", self.name, names, place=self.path)
+        found = getattr(module, self.name)
+        loaded: CustomPolicy | Policy = found() if isinstance(found, type) else found
+        return loaded
+
+
+def policy_from_file(text: str) -> PolicyFile | None:
+    """Return the policy that `FILE.py:NAME` means; None if the text is a plain name.
+
+    Only for what a user types: whoever writes the text has code executed.
+    """
+    path, colon, name = text.rpartition(":")
+    if not colon or not path.endswith(".py"):
+        return None
+    if not Path(path).is_file():
+        raise InputError("is no file", field="policy", place=path)
+    return PolicyFile(os.path.abspath(path), name)  # noqa: PTH100 - a text that workers take as it is
+
+
+@cache
+def _executed(path: str) -> ModuleType:
+    spec = spec_from_file_location(f"ringsched_policy_{Path(path).stem}", path)
+    assert spec is not None  # of a file that ends with .py
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and numba look it up
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_policy(value: object) -> bool:
+    return isinstance(value, Policy) or callable(getattr(value, "place", None))
 
 
 def name_of(policy: object) -> str:
@@ -121,22 +188,46 @@ def _job_view(problem: Problem, index: int) -> JobView:
     )
 
 
-def _cluster_view(problem: Problem, cluster: LiveCluster) -> ClusterView:
-    first = problem.first_gpu
-    paths = [tuple(problem.network.path(at))[1:] for at in range(problem.num_servers)]
-    servers = tuple(
-        ServerView(
+class _Views:
+    """The cluster as a policy sees it; of one call to the next only what has changed is made anew."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._paths = [tuple(problem.network.path(at))[1:] for at in range(problem.num_servers)]
+        self._below: list[list[int]] = [[] for _ in problem.network.uplink_gbps]  # of each node: servers
+        for at, path in enumerate(self._paths):
+            for node in (at, *path):
+                self._below[node].append(at)
+        self._servers: list[ServerView] = []
+        self._idle = np.zeros(problem.num_gpus, dtype=np.bool_)
+        self._on_link = np.zeros(len(self._below), dtype=np.int64)
+
+    def view(self, cluster: LiveCluster) -> ClusterView:
+        """Return the cluster as it stands now."""
+        idle, on_link = cluster.idle(), cluster.on_links()
+        if self._servers:
+            server_of = self._problem.server_of
+            changed = {server_of[gpu] for gpu in np.flatnonzero(idle != self._idle).tolist()}
+            for node in np.flatnonzero(on_link != self._on_link).tolist():
+                changed.update(self._below[node])
+            for at in changed:
+                self._servers[at] = self._server(at, idle, on_link)
+        else:
+            self._servers = [self._server(at, idle, on_link) for at in range(self._problem.num_servers)]
+        self._idle, self._on_link = idle, on_link
+        return ClusterView(now_s=self._problem.seconds_at(cluster.now), servers=tuple(self._servers))
+
+    def _server(self, at: int, idle: NDArray[np.bool_], on_link: Integers) -> ServerView:
+        server, first = self._problem.scenario.cluster.servers[at], self._problem.first_gpu
+        return ServerView(
             name=server.name,
             switch=server.switch,
             capacity=server.capacity,
-            idle=tuple(gpu for gpu in range(server.gpus) if cluster.is_idle(first[at] + gpu)),
-            uplink_gbps=problem.network.uplink_gbps[at],
-            jobs_on_uplink=cluster.num_jobs_on(at),
-            jobs_on_switch_uplinks=tuple(map(cluster.num_jobs_on, paths[at])),
+            idle=tuple(np.flatnonzero(idle[first[at] : first[at + 1]]).tolist()),
+            uplink_gbps=self._problem.network.uplink_gbps[at],
+            jobs_on_uplink=int(on_link[at]),
+            jobs_on_switch_uplinks=tuple(int(on_link[node]) for node in self._paths[at]),
         )
-        for at, server in enumerate(problem.scenario.cluster.servers)
-    )
-    return ClusterView(now_s=problem.seconds_at(cluster.now), servers=servers)
 
 
 def _checked(policy: object, problem: Problem, cluster: LiveCluster, job: int, answer: object) -> list[int]:

@@ -11,6 +11,7 @@ from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
 from ringsched.errors import InputError, TooLarge
 from ringsched.model.objective import Objective
+from ringsched.model.plan import GOOD_ENOUGH, PROVED
 from ringsched.policies.policy import ANY_ORDER, ORDERS, Settings, priorities
 from ringsched.search.bisection import Candidate
 
@@ -51,7 +52,8 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
             lower_bound_s=bound_s,
             best_s=best_s,
         )
-    return Candidate(proof.run, {"proof": _words(proof, best_s, bound_s), "nodes": proof.num_nodes})
+    params: dict[str, float | int | str] = {"proof": _words(proof, best_s, bound_s), "nodes": proof.num_nodes}
+    return Candidate(proof.run, params, PROVED if proof.complete else GOOD_ENOUGH)
 
 
 def _check_size(problem: Problem, objective: Objective) -> None:

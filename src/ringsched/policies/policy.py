@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.contention.sharing import is_counting, model_of
@@ -45,8 +46,27 @@ def priorities(problem: Problem, order: str) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """When a search that could go on for ever ends: whichever comes first.
+
+    Parameters
+    ----------
+    time_limit_s
+        Seconds of search.
+    schedules
+        Schedules tried; the same plan then comes out on any number of cores.
+    gap
+        The objective over the bound that is good enough; 1 is the best possible.
+    """
+
+    time_limit_s: float | None = None
+    schedules: int | None = None
+    gap: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When a search that could go on for ever ends: whichever comes first."""
+    """A stop criterion as a policy is given it, and what else bounds its effort."""
 
     time_limit_s: float | None = None
     iterations: int | None = None
@@ -69,6 +89,25 @@ class Progress:
     def gap(self) -> float:
         """The best value so far over the bound."""
         return max(1.0, self.value_s / self.bound_s) if self.bound_s else 1.0
+
+
+class Observer:
+    """Sees how far something is that takes long, and may ask it to end; every method may be left out."""
+
+    better_every_s = 0.0  # better plans come no sooner after one another
+
+    def trial(self) -> None:
+        """Called after every trial of a bisection."""
+
+    def progress(self, progress: Any) -> None:
+        """Called several times a second: with a `Progress` by a search, a `Standing` by a simulation."""
+
+    def better(self, plan: Plan) -> None:
+        """Called when a search has found a better plan."""
+
+    def should_stop(self) -> bool:
+        """Asked all the time; a search ends with the best plan so far when it says True."""
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +233,7 @@ def plan_of(
     seed: int = 0,
     objective: Objective = MAKESPAN,
     certificate: Certificate | None = None,
+    ended: str | None = None,
 ) -> Plan:
     """Return the plan of a run; bound and gap are those of the objective."""
     scenario, outcome = problem.scenario, outcome_of(problem, run)
@@ -216,6 +256,7 @@ def plan_of(
         gap=max(1.0, value_s / bound_s) if bound_s else 1.0,
         bounds=bounds,
         certificate=certificate,
+        ended=ended,
         jobs=tuple(
             PlannedJob(
                 name=job.name,

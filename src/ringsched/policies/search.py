@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ringsched.bounds.lower_bound import lower_bounds, quick_bound_s
 from ringsched.engine.problem import Problem, objective_value
 from ringsched.engine.state import Run
 from ringsched.errors import InputError
 from ringsched.model.objective import MAKESPAN, Objective
+from ringsched.model.plan import GOOD_ENOUGH, PROVED
 from ringsched.policies.policy import ANY_ORDER, ORDERS, Progress, Settings, solve_once
 from ringsched.policies.sjf_bco import solve_sjf_bco
 from ringsched.rules.table import BEST_FIT
@@ -27,11 +29,10 @@ def solve_search(problem: Problem, settings: Settings) -> Candidate:
         raise InputError("means nothing to policy 'search', which looks for the best one", field="order")
     simple = min(_simple_runs(problem, settings), key=lambda run: _value_s(problem, settings, run))
     bound_s = _bound_s(problem, settings, settings.objective)
-    good_enough = _value_s(problem, settings, simple) <= bound_s * settings.limits.gap
-    if good_enough or not problem.queued:
-        return Candidate(simple, {"iterations": 0})
-    settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
     value_s = _value_s(problem, settings, simple)
+    if value_s <= bound_s * settings.limits.gap or not problem.queued:
+        return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
+    settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
     settings.on_progress(Progress(value_s=value_s, bound_s=bound_s, iterations=0, elapsed_s=0.0))
     return _improved(problem, settings, simple, bound_s)
 
@@ -68,8 +69,14 @@ def _improved(problem: Problem, settings: Settings, simple: Run, bound_s: float)
         value_s=bound_s * limits.gap,
         asked=limits.should_stop,
     )
-    search.run(stop, on_progress, lambda: settings.on_better(best))
-    return best()
+    ended = search.run(stop, on_progress, lambda: settings.on_better(best))
+    found = best()
+    return replace(found, ended=_ending(ended, _value_s(problem, settings, found.run), bound_s))
+
+
+def _ending(ended: str, value_s: float, bound_s: float) -> str:
+    """Return why a search ended: of a plan that is as good as the bound, that no plan can be better."""
+    return PROVED if value_s <= bound_s * (1 + 1e-9) else ended
 
 
 def _num_cores() -> int:

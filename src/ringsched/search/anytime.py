@@ -19,6 +19,7 @@ from ringsched.engine.problem import Problem
 from ringsched.engine.state import Arrays, Integers, Run, State, arrays_of, new_state, run_of
 from ringsched.jit import is_compiling, runnable
 from ringsched.model.objective import Objective
+from ringsched.model.plan import GOOD_ENOUGH, INTERRUPTED, SCHEDULES, STALLED, TIME
 from ringsched.rules.shared import Scratch, new_scratch
 from ringsched.search.chain import BEST, Chain, descend, new_chain
 from ringsched.search.schedule import PRUNED, Task, decode, starting_habits, starting_orders, task_of
@@ -128,8 +129,8 @@ class AnytimeSearch:
         stop: Stop,
         on_progress: Callable[[Progress], None] = lambda _: None,
         on_better: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Search until told to stop.
+    ) -> str:
+        """Search until told to stop; return why it ended, as a plan says it.
 
         `on_progress` is called several times a second, `on_better` when the best has changed and all
         chains pause.
@@ -139,7 +140,7 @@ class AnytimeSearch:
         number, stale, value_s = 0, 0, self.value_s
         # A user's own Python is asked by one thread at a time.
         with ThreadPoolExecutor(1 if self._arrays.python_only else self.num_threads) as pool:
-            while not self._is_over(stop) and stale < most_stale:
+            while not (ended := self._ended_by(stop)) and stale < most_stale:
                 self._round(pool, round_steps, stop, on_progress)
                 number += 1
                 if number % _ROUNDS_TO_EXCHANGE == 0:
@@ -148,6 +149,7 @@ class AnytimeSearch:
                 if self.value_s < value_s:
                     stale, value_s = 0, self.value_s
                     on_better()
+        return ended or STALLED
 
     def _round(
         self, pool: ThreadPoolExecutor, steps: int, stop: Stop, on_progress: Callable[[Progress], None]
@@ -176,7 +178,7 @@ class AnytimeSearch:
 
     def _advance(self, worker: _Worker, stop: Stop) -> None:
         """Do a worker's part of a round, in slices, so that the clock can end it at any time."""
-        while worker.allowed > 0 and not self._ended.is_set() and not self._is_over(stop, clock_only=True):
+        while worker.allowed > 0 and not self._ended.is_set() and not self._ended_by(stop, clock_only=True):
             steps = min(worker.slice, worker.allowed)
             began_s = time.monotonic()
             self._descend(worker, steps)
@@ -185,17 +187,18 @@ class AnytimeSearch:
             worker.allowed -= steps
             worker.slice = max(1, min(int(steps * _SLICE_S / took_s), 10 * worker.slice))
 
-    def _is_over(self, stop: Stop, *, clock_only: bool = False) -> bool:
+    def _ended_by(self, stop: Stop, *, clock_only: bool = False) -> str | None:
         if is_compiling(descend):  # which is not to be taken out of anybody's time limit
             self._started_s = time.monotonic()
         elif stop.time_limit_s is not None and time.monotonic() - self._started_s >= stop.time_limit_s:
-            return True
+            return TIME
         if stop.asked():
-            return True
+            return INTERRUPTED
         if clock_only:  # the rest is looked at when all chains stand at the same count
-            return False
-        out_of_steps = stop.iterations is not None and self.iterations >= stop.iterations
-        return out_of_steps or self.value_s <= stop.value_s
+            return None
+        if self.value_s <= stop.value_s:
+            return GOOD_ENOUGH
+        return SCHEDULES if stop.iterations is not None and self.iterations >= stop.iterations else None
 
     def _exchange(self) -> None:
         """Let the worst chain go on from where the best is."""

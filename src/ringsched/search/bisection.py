@@ -14,6 +14,7 @@ class Candidate:
 
     run: Run
     params: Mapping[str, float | int | str]
+    ended: str | None = None  # why a search that could have gone on did not
 
 
 # The best run with a makespan strictly below the limit for this θ, or None: attempt(theta, limit).

@@ -21,6 +21,7 @@ from ringsched.formats.plan import plan_from_dict
 from ringsched.formats.scenario import scenario_from_dict
 from ringsched.model import OBJECTIVES, Plan, Scenario
 from ringsched.model.checks import text
+from ringsched.policies.policy import Stop
 from ringsched.web import bodies
 from ringsched.web.limits import Limits, check_count, check_scenario_size
 
@@ -115,12 +116,12 @@ def _num_gpus(jobs: list[Any], key: str) -> int:
 
 def plan_options(body: bodies.PlanBody, most_s: float) -> dict[str, Any]:
     """Return what `api.plan` is to be told."""
-    given = ("order", "kappa", "theta", "slack", "iterations", "gap")
-    options: dict[str, Any] = {name: getattr(body, name) for name in given}
+    options: dict[str, Any] = {name: getattr(body, name) for name in ("order", "kappa", "theta", "slack")}
     options |= {"seed": body.seed or 0, "objective": body.objective or OBJECTIVES[0]}
-    options["time_limit_s"] = allowed_s(body.time_limit_s, most_s)
+    time_limit_s = allowed_s(body.time_limit_s, most_s)
+    options["stop"] = Stop(time_limit_s=time_limit_s, schedules=body.iterations, gap=body.gap)
     if body.policy == "search":
-        options["threads"] = 1  # the other cores have requests of their own
+        options["workers"] = 1  # the other cores have requests of their own
     return options
 
 

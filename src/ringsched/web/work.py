@@ -6,7 +6,7 @@ import os
 import time
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ringsched import api
@@ -28,7 +28,7 @@ from ringsched.errors import InputError, UnknownName
 from ringsched.formats.jobs import job_from_table
 from ringsched.model import OBJECTIVES, Plan, Scenario
 from ringsched.model.checks import choice
-from ringsched.policies.policy import Progress
+from ringsched.policies.policy import Observer, Progress, Stop
 from ringsched.policies.table import policy_named
 from ringsched.reporting.data import report_data
 from ringsched.reporting.report import page_of
@@ -65,8 +65,8 @@ def warm_up() -> None:
     scenario = example_scenario("small")
     scenario = scenario.replace(jobs=scenario.jobs[:NUM_JOBS])
     for policy in api.list_policies():
-        limits = {"iterations": 10, "threads": 1} if policy.name == "search" else {}
-        plan = api.plan(scenario, policy.name, **limits)  # type: ignore[arg-type]
+        searches = {"stop": Stop(schedules=10), "workers": 1} if policy.name == "search" else {}
+        plan = api.plan(scenario, policy.name, **searches)  # type: ignore[arg-type]
         report_data(scenario, {policy.name: plan})
     _meet(scenario)
 
@@ -105,7 +105,7 @@ def plan(raw: bytes, limits: Limits) -> Reply:
     scenario = scenario_of(body.scenario, limits)
     options = plan_options(body, limits.work_s)
     if body.policy == "search":
-        options["time_limit_s"] = search_limit_s(body, limits.work_s)
+        options["stop"] = replace(options["stop"], time_limit_s=search_limit_s(body, limits.work_s))
     started = time.perf_counter()
     result = api.plan(scenario, body.policy, **options)
     return plan_reply(scenario, result, time.perf_counter() - started, pictures=bool(body.pictures))
@@ -221,33 +221,30 @@ def search(raw: bytes, limits: Limits, tell: Tell, should_stop: Callable[[], boo
         body = bodies.parsed(bodies.PlanBody, raw)
         scenario = scenario_of(body.scenario, limits)
         options = plan_options(body, limits.search_s)
-        if body.policy == "search" and options["time_limit_s"] is None and body.iterations is not None:
-            options["time_limit_s"] = limits.search_s  # it ends with what it has, rather than be killed
+        if body.policy == "search" and body.time_limit_s is None and body.iterations is not None:
+            # It ends with what it has, rather than be killed.
+            options["stop"] = replace(options["stop"], time_limit_s=limits.search_s)
         if body.policy == "search":
-            options["threads"] = max(1, (os.cpu_count() or 1) // 2)  # the lab has others to serve
-        told = _Told(scenario, tell)
-        plan = api.plan(
-            scenario,
-            body.policy,
-            **options,
-            on_progress=told.on_progress,
-            on_better=told.on_better,
-            should_stop=should_stop,
-        )
+            options["workers"] = max(1, (os.cpu_count() or 1) // 2)  # the lab has others to serve
+        told = _Told(scenario, tell, should_stop)
+        plan = api.plan(scenario, body.policy, **options, observer=told)
         told.show(plan)
         return Reply(200, b"{}")
     except Exception as error:
         return Reply(*refusal(error))
 
 
-class _Told:
+class _Told(Observer):
     """What the search says on its way."""
 
-    def __init__(self, scenario: Scenario, tell: Tell) -> None:
-        self._scenario, self._tell = scenario, tell
-        self._not_before_s = 0.0
+    def __init__(self, scenario: Scenario, tell: Tell, should_stop: Callable[[], bool]) -> None:
+        self._scenario, self._tell, self._should_stop = scenario, tell, should_stop
+        self.better_every_s = BETTER_S
 
-    def on_progress(self, progress: Progress) -> None:
+    def should_stop(self) -> bool:
+        return self._should_stop()
+
+    def progress(self, progress: Progress) -> None:
         self._tell(PROGRESS, progress_json(progress).encode())
 
     def show(self, plan: Plan) -> None:
@@ -255,13 +252,10 @@ class _Told:
         self._tell(PLAN, plan_json(plan).encode())
         self._tell(PICTURES, pictures_json(self._scenario, {plan.policy: plan}).encode())
 
-    def on_better(self, best: Callable[[], Plan]) -> None:
+    def better(self, plan: Plan) -> None:
         started = time.monotonic()
-        if started < self._not_before_s:
-            return
-        self.show(best())
-        took_s = time.monotonic() - started
-        self._not_before_s = started + max(BETTER_S, (1 + REST) * took_s)
+        self.show(plan)
+        self.better_every_s = max(BETTER_S, REST * (time.monotonic() - started))
 
 
 def progress_json(progress: Progress) -> str:

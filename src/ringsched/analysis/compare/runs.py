@@ -14,7 +14,7 @@ from ringsched import api
 from ringsched._version import __version__
 from ringsched.analysis.metrics import metrics_of
 from ringsched.errors import Infeasible, RingschedError
-from ringsched.model import Cluster, Job, Scenario, Server
+from ringsched.model import Scenario
 from ringsched.model.objective import MAKESPAN
 from ringsched.policies.custom import CustomPolicy
 
@@ -101,7 +101,6 @@ def run_task(task: Task) -> ComparisonRow:
     here, there = code_version(), task.row.ringsched_version
     if here != there:
         raise RingschedError(f"a worker has ringsched {here}, this is {there}; install the same")
-    warm_up()
     started = time.perf_counter()
     try:
         plan = api.plan(
@@ -118,21 +117,6 @@ def run_task(task: Task) -> ComparisonRow:
         return replace(task.row, status=INFEASIBLE, lower_bound_s=bound_s, planning_s=planning_s)
     planning_s = time.perf_counter() - started
     return replace(task.row, status=OK, planning_s=planning_s, **asdict(metrics_of(task.scenario, plan)))
-
-
-@cache
-def warm_up() -> None:
-    """Compile the kernels or load them, once in every process, so that no planning time includes it."""
-    api.plan(_TINY, "first-fit")
-    api.plan(_TINY, "search", objective="mean-completion", iterations=1)
-
-
-_TINY = Scenario(
-    cluster=Cluster(
-        servers=(Server(name="a", gpus=1),), inter_server_gbps=1, intra_server_gbps=1, reduce_gbps=1
-    ),
-    jobs=(Job(name="j", gpus=1, iterations=1, gradient_mb=0, minibatch=1, forward_ms=0, backward_ms=1),),
-)
 
 
 # Nothing that plans can import it (the layers say so), so it changes no row.

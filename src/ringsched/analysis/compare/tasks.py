@@ -16,7 +16,7 @@ from ringsched.formats.scenario import load_scenario, locate
 from ringsched.model import OBJECTIVES, Scenario
 from ringsched.model.checks import choice, instance, integer
 from ringsched.policies.custom import CustomPolicy, policy_of
-from ringsched.policies.policy import Limits, Policy, order_named
+from ringsched.policies.policy import Limits, Policy, Stop, order_named
 from ringsched.policies.table import policy_named
 
 
@@ -153,13 +153,15 @@ def _contender(policy: str | CustomPolicy, order: str, limits: Limits) -> Conten
 def _limits(policy: Policy, limits: Limits) -> tuple[dict[str, Any], str]:
     """Return what a policy that searches is given, and how a row says it."""
     given: dict[str, Any] = {}
+    limit = ""
     if limits.iterations is not None and "iterations" in policy.options:
-        given["iterations"] = limits.iterations
+        given["stop"] = Stop(schedules=limits.iterations)
+        limit = f"iterations {limits.iterations:g}"
     elif limits.time_limit_s is not None and "time-limit" in policy.options:
-        given["time_limit_s"] = limits.time_limit_s
-    limit = ", ".join(f"{name} {value:g}" for name, value in given.items())
+        given["stop"] = Stop(time_limit_s=limits.time_limit_s)
+        limit = f"time_limit_s {limits.time_limit_s:g}"
     if "threads" in policy.options:  # one core a run: the others have runs of their own
-        given["threads"] = 1
+        given["workers"] = 1
     return given, limit
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ringsched.analysis.compare.runs import ComparisonRow, Task, run_task, warm_up
+from ringsched.analysis.compare.runs import ComparisonRow, Task, run_task
 from ringsched.errors import InputError, RingschedError
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ def on_cores(
     """Yield what `function` makes of every item, as it comes, by so many processes."""
     from concurrent.futures.process import BrokenProcessPool
 
-    warm_up()  # the workers load what is compiled here, instead of each compiling the same
     try:
         with _interrupts_held_back():
             results = _started(function, items, num_workers)

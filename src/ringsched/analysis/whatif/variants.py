@@ -14,6 +14,7 @@ from ringsched.errors import Infeasible, InputError, UnknownName
 from ringsched.model import OBJECTIVES, Plan, Scenario
 from ringsched.model.checks import instance
 from ringsched.phrases import counted, seconds
+from ringsched.policies.policy import Stop
 from ringsched.policies.table import policies, policy_named
 
 DEFAULT_POLICY = "longest-first"  # in a moment, for any scenario
@@ -47,7 +48,7 @@ def planning_of(
     iterations: int | None,
 ) -> Planning:
     """Return what was asked for, completed by what the present plan says if it is by that policy."""
-    options: dict[str, Any] = {"order": order, "time_limit_s": time_limit_s, "iterations": iterations}
+    options: dict[str, Any] = {"order": order}
     if plan is not None:
         options |= {"objective": objective or plan.objective, "seed": plan.seed if seed is None else seed}
         if policy is None or policy == plan.policy:
@@ -57,7 +58,8 @@ def planning_of(
         options |= {"objective": objective or OBJECTIVES[0], "seed": seed or 0}
     chosen = policy_named(policy or DEFAULT_POLICY)
     if chosen.name == "search" and time_limit_s is None and iterations is None:
-        options["time_limit_s"] = SEARCH_S
+        time_limit_s = SEARCH_S
+    options["stop"] = Stop(time_limit_s=time_limit_s, schedules=iterations)
     return Planning(policy=chosen.name, options=options)
 
 

@@ -20,12 +20,23 @@ from ringsched.clusters.slurm.snapshot import Astray, Reading, Snapshot, read_sl
 from ringsched.errors import AdapterError, Infeasible, InputError
 from ringsched.model import Cluster, Plan, PlannedJob, Scenario, Server
 from ringsched.model.objective import MAKESPAN
+from ringsched.policies.policy import Observer, Stop
 
 ROLLING = "rolling"
 TIME_LIMIT_S = 0.3
 _FALLBACK = "longest-first"  # it always comes to an end
 _SMALL = Cluster(servers=(Server(name="s", gpus=1),), inter_server_gbps=1, intra_server_gbps=1, reduce_gbps=1)
 _PLACE = re.compile(r"jobs\[(\d+)\]")
+
+
+class _Stopper(Observer):
+    """Ends a search when the controller is told to end."""
+
+    def __init__(self, should_stop: Callable[[], bool] | None) -> None:
+        self._should_stop = should_stop
+
+    def should_stop(self) -> bool:
+        return self._should_stop is not None and self._should_stop()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +95,10 @@ class Planner:
                 scenario,
                 "search",
                 objective=self.objective,
-                time_limit_s=TIME_LIMIT_S if unlimited else self.time_limit_s,
-                iterations=self.iterations,
-                should_stop=self.should_stop,
+                stop=Stop(
+                    time_limit_s=TIME_LIMIT_S if unlimited else self.time_limit_s, schedules=self.iterations
+                ),
+                observer=_Stopper(self.should_stop),
             )
         except Infeasible:  # of a horizon, or a queue too large for a proof: something must run all the same
             return api.plan(scenario, _FALLBACK, objective=self.objective)

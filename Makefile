@@ -21,12 +21,9 @@ demo: $(VENV)/.ringsched ## plan an example by every policy, compare, write and 
 test: kernels ## run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed"
 
-# They are compiled once, before many need them; those that do not build on each other at the same time.
+# They are compiled once, before many need them.
 kernels: $(VENV)/.dev
-	@$(BIN)/ringsched plan examples/delay.toml --iterations 10 > /dev/null
-	@$(BIN)/ringsched plan examples/delay.toml --policy exact > /dev/null & exact=$$!; \
-		$(BIN)/ringsched simulate examples/delay.toml > /dev/null && \
-		$(BIN)/ringsched simulate examples/delay.toml --policy sjf-bco > /dev/null && wait $$exact
+	@$(BIN)/python -m ringsched.compiling
 
 testbed: $(VENV)/.dev ## measure real rings between network namespaces; nothing beside it, timing is what is tested
 	$(BIN)/python -m pytest -m "testbed and not slow" tests/calibrate

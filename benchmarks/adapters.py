@@ -70,6 +70,15 @@ def offered_load(scenario: Scenario) -> float:
     return float(_first("ringsched.workloads:offered_load", "ringsched:offered_load")(scenario))
 
 
+def search_limits(schedules: int, workers: int | None = None) -> dict[str, Any]:
+    """Return the arguments of a search of so many schedules."""
+    import ringsched
+
+    is_new = hasattr(ringsched, "Stop")
+    limits = {"stop": ringsched.Stop(schedules=schedules)} if is_new else {"iterations": schedules}
+    return limits | ({} if workers is None else {"workers" if is_new else "threads": workers})
+
+
 def _first(*places: str) -> Any:
     """Return the first of several "module:name" that exists."""
     for place in places:

@@ -194,7 +194,8 @@ def _large_search() -> Prepared:
 
 
 def _searched(scenario: Scenario, schedules: int, objective: str) -> Prepared:
-    work = partial(ringsched.plan, scenario, "search", iterations=schedules, threads=1, objective=objective)
+    limits = adapters.search_limits(schedules, workers=1)
+    work = partial(ringsched.plan, scenario, "search", objective=objective, **limits)
     return work, _times
 
 
@@ -205,7 +206,7 @@ def _simulations() -> Iterator[tuple[str, Prepare]]:
             yield f"{trace}/{name}", partial(_dispatching, trace, policy, backfill)
     yield "philly/command", _simulate_command
     yield "planning/sjf-bco", partial(_planning, "sjf-bco")
-    yield "planning/rolling", partial(_planning, "rolling", iterations=50)
+    yield "planning/rolling", partial(_planning, "rolling", **adapters.search_limits(50))
     for jobs in (10_000, 100_000):
         yield f"million/{jobs} jobs", partial(_million, jobs)
     yield "simpy/4000 jobs", _simpy

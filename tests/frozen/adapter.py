@@ -94,7 +94,7 @@ def plan(scenario: ringsched.Scenario, policy: str, options: Mapping[str, Any]) 
 
 def plan_text(plan: ringsched.Plan) -> str:
     """Return the text of the plan file."""
-    return plan_to_json(plan)
+    return plan_to_json(plan.replace(ended=None))  # plans did not say it then
 
 
 def simulate(scenario: ringsched.Scenario, policy: str, options: Mapping[str, Any]) -> ringsched.Simulation:

@@ -55,13 +55,6 @@ def _trial(problem: Problem) -> None:
     Runner(problem, problem.best_case).run(BEST_FIT)
 
 
-def _own_trial(problem: Problem) -> None:
-    from ringsched.rules.runner import Runner
-    from ringsched.rules.table import Rule, as_planned
-
-    Runner(problem, problem.best_case).run(Rule("own", as_planned))
-
-
 def _search(problem: Problem) -> None:
     from ringsched.model.objective import objective_named
     from ringsched.search.anytime import AnytimeSearch
@@ -118,7 +111,6 @@ KERNELS: dict[str, Callable[[Problem], None]] = {
     "ringsched.engine.events.next_completion": _live_cluster,
     "ringsched.engine.events.advance": _live_cluster,
     "ringsched.contention.over_time._sweep": _over_time,
-    "ringsched.rules.trial.run_trial+own": _own_trial,
 }
 
 if __name__ == "__main__":

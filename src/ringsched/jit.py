@@ -25,7 +25,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from typing import Any, TypeVar
 from ringsched.errors import InputError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+Swaps = Mapping[Callable[..., Any], Callable[..., Any]]  # kernels, and those that stand in for them
 
 _PACKAGE = Path(__file__).parent
 # The packages with kernels, and the packages whose kernels and types they use.
@@ -59,7 +60,6 @@ ENOUGH_S = 1.0  # of plain Python; to load numba and a kernel takes as long ...
 ENOUGH_TO_COMPILE_S = 5.0  # ... and to compile it several times that
 PATIENCE_S = 3.0  # a call that takes longer as plain Python waits for the compiler
 SILENT_S = 2.0
-OWN = "+own"  # the variant of a kernel that is given a pointer to one of the user's
 
 
 def kernel(function: _Function) -> _Function:
@@ -106,7 +106,7 @@ def runnable(
     mode = kernels_mode()
     if python or mode == PYTHON:
         return function
-    entry = _ENTRIES.setdefault((function, ""), _Entry(function))
+    entry = _ENTRIES.setdefault(function, _Entry(function))
     if mode == COMPILED:
         return entry.loaded()  # type: ignore[return-value]
     return partial(entry.call, work_s, call_s)  # type: ignore[return-value]
@@ -115,6 +115,7 @@ def runnable(
 def with_own(
     function: Callable[..., Any],
     own: Callable[..., Any] | None,
+    swaps: Swaps,
     *,
     python: bool = False,
     work_s: float = 0.0,
@@ -122,36 +123,21 @@ def with_own(
 ) -> Callable[..., Any]:
     """Return a kernel whose last argument is a kernel of the user's, or None; call it without that.
 
-    A compiled one gets a pointer, so that only the user's own kernel has to be compiled anew. It is to
-    take the first four arguments of `function` and three integers, and to return a truth value.
+    A call of the user's kernel by a pointer takes longer than many a kernel itself. So `function` is
+    compiled anew, with the kernels of `swaps` in place of others, and not kept in the cache.
     """
     if own is None:
         run = runnable(function, python=python, work_s=work_s, call_s=call_s)
         return lambda *arguments: run(*arguments, None)
     mode = kernels_mode()
-    if python or mode == PYTHON or (mode == AUTO and work_s <= ENOUGH_S):
+    if python or mode == PYTHON or (mode == AUTO and work_s <= ENOUGH_TO_COMPILE_S):
         return lambda *arguments: function(*arguments, own)
-    _ENTRIES.setdefault((function, OWN), _Entry(function, OWN)).fetch()
-    return lambda *arguments: _pointed(function, own, arguments)(*arguments)
-
-
-def _pointed(
-    function: Callable[..., Any], own: Callable[..., Any], arguments: tuple[Any, ...]
-) -> Callable[..., Any]:
-    """Return a compiled kernel that is given a pointer to the user's."""
     with _LOCK:
-        if (function, own) not in _POINTED:
-            import numba
-
-            types = tuple(map(numba.typeof, arguments))
-            signature = numba.types.boolean(*types[:4], *[numba.types.int64] * 3)
-            njit: Any = numba.njit
-            pointer = njit(signature, nogil=True, error_model="numpy")(_twin_text(own))
-            twin = _jitted(_twin_text(function), function.__module__, {}, is_entry=True)
-            twin.compile((*types, numba.types.FunctionType(signature)))
-            twin.disable_compile()  # it would make one of its own for every pointer
-            _POINTED[function, own] = lambda *arguments: twin(*arguments, pointer)
-        return _POINTED[function, own]
+        if (function, own) not in _WITH_OWN:
+            text = _twin_text(function, swaps)
+            _WITH_OWN[function, own] = _jitted(text, "", {}, is_entry=True)
+    compiled_anew = _WITH_OWN[function, own]
+    return lambda *arguments: compiled_anew(*arguments, None)
 
 
 def kernels_mode() -> str:
@@ -165,22 +151,22 @@ def kernels_mode() -> str:
 
 def is_settled(function: Callable[..., Any]) -> bool:
     """Whether a kernel will run as it does now for good."""
-    entry = _ENTRIES.get((function, ""))
+    entry = _ENTRIES.get(function)
     return kernels_mode() != AUTO or (entry is not None and entry.is_compiled)
 
 
 def is_compiling(function: Callable[..., Any]) -> bool:
     """Whether a twin of the kernel is on its way, and the work goes on as plain Python meanwhile."""
-    entry = _ENTRIES.get((function, ""))
+    entry = _ENTRIES.get(function)
     return entry is not None and entry.is_compiling
 
 
 class _Entry:
     """A kernel that is called from Python, and how it runs at present."""
 
-    def __init__(self, function: Callable[..., Any], variant: str = "") -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._name = f"{function.__module__}.{function.__qualname__}{variant}"
+        self._name = f"{function.__module__}.{function.__qualname__}"
         self._twin: Callable[..., Any] | None = None
         self._spent_s = 0.0
         self._compiler: subprocess.Popen[bytes] | None = None
@@ -207,15 +193,11 @@ class _Entry:
         """Return the twin, however long that takes."""
         with _LOCK:
             if self._twin is None:
-                self.fetch()
+                if self._is_for_another_process():
+                    self._start_compiler()
+                    self._wait_for_compiler()
                 self._twin = compiled(self._function)
             return self._twin
-
-    def fetch(self) -> None:
-        """Wait until the twin is in the cache, unless it has to be compiled here."""
-        if self._is_for_another_process():
-            self._start_compiler()
-            self._wait_for_compiler()
 
     def _look_for_twin(self, work_s: float, call_s: float) -> None:
         with _LOCK:  # several threads may come at once
@@ -266,8 +248,8 @@ class _Entry:
             sys.stderr.write("\r\033[K")
 
 
-_ENTRIES: dict[tuple[Callable[..., Any], str], _Entry] = {}
-_POINTED: dict[tuple[Callable[..., Any], Callable[..., Any]], Callable[..., Any]] = {}
+_ENTRIES: dict[Callable[..., Any], _Entry] = {}
+_WITH_OWN: dict[tuple[Callable[..., Any], Callable[..., Any]], Callable[..., Any]] = {}
 _COMPILERS: list[subprocess.Popen[bytes]] = []
 
 
@@ -300,7 +282,9 @@ def kept_once(names: list[str]) -> Iterator[bool]:
             mark.touch()
 
 
-def _twin(function: Any, *, is_entry: bool) -> Any:
+def _twin(function: Any, *, is_entry: bool, swaps: Swaps | None = None) -> Any:
+    if swaps and _uses(function, swaps):
+        return _jitted(_twin_text(function, swaps), "", _OPTIONS[function], is_entry=False)
     if (function, is_entry) not in _TWINS:
         options = _OPTIONS[function]
         _TWINS[function, is_entry] = _jitted(
@@ -309,19 +293,32 @@ def _twin(function: Any, *, is_entry: bool) -> Any:
     return _TWINS[function, is_entry]
 
 
-def _twin_text(function: Any) -> Any:
-    """Return the function with the twins of the kernels it calls."""
-    module = function.__globals__
+def _twin_text(function: Any, swaps: Swaps | None = None) -> Any:
+    """Return the function with the twins of the kernels it calls, or of those that stand in for them."""
     text = _does_nothing if function in _PYTHON_ONLY else function
-    called = {
-        name: module[name]
-        for name in _names(text.__code__)
-        if name in module and getattr(module[name], "__hash__", None) and module[name] in _OPTIONS
+    twins = {
+        name: _twin((swaps or {}).get(other, other), is_entry=False, swaps=swaps)
+        for name, other in _called(text).items()
     }
-    names = module | {name: _twin(other, is_entry=False) for name, other in called.items()}
+    names = function.__globals__ | twins
     twin = FunctionType(text.__code__, names, function.__name__, text.__defaults__, text.__closure__)
     twin.__qualname__, twin.__doc__ = function.__qualname__, function.__doc__
     return twin
+
+
+def _uses(function: Any, swaps: Swaps) -> bool:
+    """Whether a kernel calls one for which another stands in, by itself or through others."""
+    return any(other in swaps or _uses(other, swaps) for other in _called(function).values())
+
+
+def _called(function: Any) -> dict[str, Any]:
+    """Return the kernels that a function calls, by their names in it."""
+    module = function.__globals__
+    return {
+        name: module[name]
+        for name in _names(function.__code__)
+        if name in module and getattr(module[name], "__hash__", None) and module[name] in _OPTIONS
+    }
 
 
 def _does_nothing(*_: Any) -> None:

@@ -59,6 +59,7 @@ class Runner:
         run = with_own(
             run_trial,
             rule.own,
+            rule.swaps,
             python=self._arrays.python_only,
             work_s=self._num_trials * self._pass_s,
             call_s=self._pass_s,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ringsched.engine.state import IDLE, NUM_IDLE, Arrays, Integers, State
 from ringsched.errors import InputError
-from ringsched.jit import kernel
+from ringsched.jit import Swaps, kernel
 from ringsched.rules.adaptive_overlap import adaptive_overlap
 from ringsched.rules.balanced import balanced
 from ringsched.rules.best_fit import best_fit
@@ -55,6 +55,11 @@ class Rule:
     def own(self) -> Place | None:
         """The kernel of a rule of the user's; None for a rule of ours."""
         return self.place if self.number == OWN else None
+
+    @property
+    def swaps(self) -> Swaps:
+        """What is compiled instead of `place` and `own_rule` for a rule of the user's."""
+        return {place: place_own, own_rule: self.place}
 
 
 @kernel
@@ -141,3 +146,29 @@ def place(
     if rule == 8:
         return adaptive_overlap(arrays, state, scratch, queue, job, limit, kappa)
     return quiet_links(arrays, state, scratch, queue, job, limit, kappa)
+
+
+@kernel
+def place_own(
+    arrays: Arrays,
+    state: State,
+    scratch: Scratch,
+    queue: Queue,
+    rule: int,
+    own: Place | None,
+    job: int,
+    limit: int,
+    kappa: int,
+) -> bool:
+    """Choose GPUs for the job by a rule of the user's, where one is compiled."""
+    if state.counts[NUM_IDLE] < arrays.gpus[job]:
+        return False
+    return own_rule(arrays, state, scratch, queue, job, limit, kappa)
+
+
+@kernel
+def own_rule(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
+    """Stand for the user's rule."""
+    return False

@@ -1,8 +1,10 @@
-"""The cache of compiled kernels: safe among threads, and it does not grow for ever."""
+"""How kernels run, and the cache of compiled ones: safe among threads, and it does not grow for ever."""
 
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +15,7 @@ import numba
 import numpy as np
 import pytest
 
+import ringsched
 from ringsched import jit
 
 DAY_S = 24 * 3600
@@ -155,3 +158,87 @@ def test_a_package_is_compiled_again_only_for_what_its_kernels_may_call(
     after = folders()
     changed = {package for package in jit._USED if before[package] != after[package]}
     assert changed == {"rules", "search", "online"}
+
+
+def _in_a_fresh_process(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if name != "RINGSCHED_KERNELS"}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=clean | environment, capture_output=True, text=True, check=False
+    )
+
+
+SMALL = """
+import sys, ringsched
+scenario = ringsched.load_scenario("examples/first.toml")
+for policy in ("search", "sjf-bco", "longest-first"):
+    plan = ringsched.plan(scenario, policy)
+ringsched.explain(scenario, plan)
+ringsched.simulate(scenario, backfill="easy")
+assert ringsched.verify(scenario, plan).valid
+print(sorted(name for name in ("numba", "llvmlite") if name in sys.modules))
+"""
+
+
+def test_small_problems_do_not_load_the_compiler(tmp_path: Path) -> None:
+    done = _in_a_fresh_process(SMALL, XDG_CACHE_HOME=str(tmp_path), NUMBA_CACHE_DIR="")
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+    assert not list(tmp_path.rglob("*.nbi"))  # and nothing was compiled
+
+
+def test_a_wrong_setting_of_kernels_is_refused_in_one_sentence() -> None:
+    code = "from ringsched.cli import main; main(['plan', 'examples/first.toml'])"
+    done = _in_a_fresh_process(code, RINGSCHED_KERNELS="fast")
+    assert done.returncode == 2
+    assert "RINGSCHED_KERNELS must be python or compiled, not 'fast'" in done.stderr
+
+
+class _Compiler:
+    """Another process that compiles, done when it is told."""
+
+    def __init__(self) -> None:
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+
+@pytest.mark.compiled
+def test_work_goes_on_as_plain_python_until_the_kernel_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RINGSCHED_KERNELS", raising=False)
+    entry, compiler, numbers = jit._Entry(_capped_sum), _Compiler(), np.array([3, 20, 5])
+    monkeypatch.setattr(entry, "_is_for_another_process", lambda: True)
+    monkeypatch.setattr(entry, "_start_compiler", lambda: setattr(entry, "_compiler", compiler))
+    entry.call(0.1, 0.1, numbers)
+    assert not entry.is_compiling  # for so little work nobody compiles
+    entry.call(jit.ENOUGH_TO_COMPILE_S + 1, 0.1, numbers)
+    assert entry.is_compiling
+    assert not entry.is_compiled
+    compiler.returncode = 0
+    assert entry.call(jit.ENOUGH_TO_COMPILE_S + 1, 0.1, numbers) == 18
+    assert entry.is_compiled
+
+
+@pytest.mark.compiled
+def test_results_do_not_depend_on_when_kernels_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = ringsched.generate(ringsched.Workload.paper(), seed=3)
+    stop = ringsched.Stop(schedules=400)
+    asked = {"objective": "mean-completion", "stop": stop}
+    compiled = ringsched.plan(scenario, **asked)
+    monkeypatch.setenv("RINGSCHED_KERNELS", "python")
+    assert ringsched.plan(scenario, **asked) == compiled
+    monkeypatch.delenv("RINGSCHED_KERNELS")
+    monkeypatch.setattr(jit, "_ENTRIES", {})
+    monkeypatch.setattr(jit, "ENOUGH_S", 3.0)  # some of it as plain Python, the rest compiled
+    assert ringsched.plan(scenario, **asked) == compiled
+
+
+def test_every_kernel_that_python_calls_can_be_compiled_ahead() -> None:
+    """`python -m ringsched.compiling` knows all of them by name."""
+    from ringsched.compiling import KERNELS
+
+    called = set()
+    for path in (jit._PACKAGE).rglob("*.py"):
+        for name in re.findall(r"(?:runnable|with_own)\(\s*(\w+)", path.read_text(encoding="utf-8")):
+            called.add(name)
+    called -= {"function"}
+    assert called == {name.rsplit(".", 1)[1] for name in KERNELS}

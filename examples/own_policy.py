@@ -27,16 +27,16 @@ class QuietUplinks:
         return None if missing else chosen  # None: wait until a job ends or arrives
 
 
-def emptiest_first(arrays, state, scratch, queue, job, limit, kappa):
+def emptiest_first(arrays, state, scratch, queue, job, limit, kappa):  # noqa: ARG001 - all rules have these
     """Choose idle GPUs of the emptiest server, then of the next one, until the job has enough."""
     wanted, num_chosen = arrays.gpus[job], 0
     scratch.taken[:] = False
     while num_chosen < wanted:
         emptiest = -1
         for server in range(arrays.num_servers):
-            if not scratch.taken[server]:
-                if emptiest < 0 or state.num_idle[server] > state.num_idle[emptiest]:
-                    emptiest = server
+            more = emptiest < 0 or state.num_idle[server] > state.num_idle[emptiest]
+            if more and not scratch.taken[server]:
+                emptiest = server
         scratch.taken[emptiest] = True
         num_chosen = take(arrays, state, emptiest, num_chosen, wanted)
     sort(state.chosen, wanted)

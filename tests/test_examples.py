@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import ringsched
+from ringsched.cli.main import ringsched as command
 from ringsched.policies.exact import MOST_JOBS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -30,7 +32,20 @@ def test_scenario(file: Path, policy: str) -> None:
     assert ringsched.verify(scenario, ringsched.plan(scenario, policy)).valid
 
 
-def test_own_policy_is_under_20_lines() -> None:
-    source = (EXAMPLES / "own_policy.py").read_text()
-    body = source[source.index("class ") : source.index("if __name__")]
-    assert len([line for line in body.splitlines() if line.strip()]) < 20
+@pytest.mark.parametrize("policy", ["QuietUplinks", "emptiest_servers"])
+def test_own_policy_by_command(policy: str, tmp_path: Path) -> None:
+    plan_file = tmp_path / "plan.json"
+    given = ["--policy", f"{EXAMPLES / 'own_policy.py'}:{policy}", "-o", str(plan_file)]
+    done = CliRunner().invoke(command, ["plan", str(EXAMPLES / "first.toml"), *given])
+    assert done.exit_code == 0, done.output
+    scenario = ringsched.load_scenario(EXAMPLES / "first.toml")
+    assert ringsched.verify(scenario, ringsched.load_plan(plan_file)).valid
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"), [("class ", "def emptiest_first"), ("def emptiest_first", "if __name__")]
+)
+def test_own_policy_is_short(begin: str, end: str) -> None:
+    source = (EXAMPLES / "own_policy.py").read_text(encoding="utf-8")
+    body = source[source.index(begin) : source.index(end)]
+    assert len([line for line in body.splitlines() if line.strip()]) <= 20

@@ -1,8 +1,10 @@
-"""Every field, option, constraint and public name is described."""
+"""Every field, option, constraint and public name is described; every other name is where the page says."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,14 @@ from ringsched.clusters.slurm.comments import JOB_FIELDS, OWN_FIELDS
 from ringsched.formats import plan
 from ringsched.formats.jobs import CATALOGUE
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
+from ringsched.model.plan import ENDINGS
 from ringsched.web.lab import Lab
 from ringsched.web.limits import Limits
 from ringsched.web.routes import REFUSALS, api_routes
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
 def page(name: str) -> str:
@@ -48,6 +53,11 @@ def test_catalogue_numbers() -> None:
 @pytest.mark.parametrize("key", [*plan.REQUIRED_KEYS, *plan.OPTIONAL_KEYS, *plan.JOB_KEYS])
 def test_plan_keys(key: str) -> None:
     assert f"`{key}`" in page("plan.md")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_plan_endings(ending: str) -> None:
+    assert f'| `"{ending}"` |' in page("plan.md")
 
 
 CONTEXT = click.Context(group)
@@ -111,5 +121,37 @@ def test_refusals_of_the_lab(status: int) -> None:
 
 @pytest.mark.parametrize("name", ringsched.__all__)
 def test_public_names(name: str) -> None:
-    assert f"`{name}" in page("python.md")
+    assert f"`{name}" in page("python.md").split("## Names in packages")[0]
     assert hasattr(ringsched, name)
+
+
+def names_in_packages() -> list[tuple[str, str]]:
+    """Return each name of the table, and the module it is said to be in."""
+    rows = re.findall(r"^\| (`.*) \| `(ringsched\.[\w.]+)` \|", page("python.md"), re.MULTILINE)
+    return [(name, module) for names, module in rows for name in re.findall(r"`(\w+)[^`]*`", names)]
+
+
+@pytest.mark.parametrize(("name", "module"), names_in_packages())
+def test_names_in_packages(name: str, module: str) -> None:
+    assert hasattr(import_module(module), name)
+    assert name not in ringsched.__all__
+
+
+def test_every_class_the_page_mentions_has_its_place() -> None:
+    known = {*ringsched.__all__, *(name for name, _ in names_in_packages())}
+    mentioned = re.findall(r"`([A-Z][a-z]\w+)[^`]*`", page("python.md"))
+    assert set(mentioned) <= known
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_dotted_names_exist(document: Path) -> None:
+    for path in re.findall(r"`(ringsched\.[\w.]*\w)[^`]*`", document.read_text(encoding="utf-8")):
+        assert path.endswith((".toml", ".json", ".py", ".html")) or _exists(path), path
+
+
+def _exists(path: str) -> bool:
+    module, _, name = path.rpartition(".")
+    try:
+        return hasattr(import_module(module), name) or import_module(path) is not None
+    except ImportError:
+        return False

@@ -155,3 +155,24 @@ def test_names_of_one_table() -> None:
     for policy in online:
         assert policy in offline or policy.name == "rolling"
     assert same_jobs(ringsched.plan(QUEUE, "fifo"), ringsched.plan(QUEUE, "longest-first", order="fifo"))
+
+
+def busy(arrays, state, scratch, queue, job, limit, kappa):  # type: ignore[no-untyped-def]
+    for at in range(arrays.gpus[job]):
+        state.chosen[at] = at
+    return True
+
+
+def twice(arrays, state, scratch, queue, job, limit, kappa):  # type: ignore[no-untyped-def]
+    for at in range(arrays.gpus[job]):
+        state.chosen[at] = 0
+    return True
+
+
+@pytest.mark.parametrize(("rule", "said"), [(busy, "another job holds"), (twice, "names a GPU twice")])
+def test_a_rule_that_gives_what_it_has_not(rule: object, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGSCHED_KERNELS", "python")
+    queue = scenario(cluster(4), job("a", gpus=2), job("b", gpus=2))
+    policy = ringsched.Policy(name="wrong", placement=ringsched.Rule("wrong", rule))  # type: ignore[arg-type]
+    with pytest.raises(ringsched.PolicyError, match=said):
+        ringsched.plan(queue, policy)

@@ -76,13 +76,16 @@ def plan_command(
         if output == Path("-"):
             raise InputError("names no file; --json prints the plan", field="-o -")
         check_writable(output)
+    own = policy_from_file(policy)
+    if own is not None:
+        own.load()  # what is wrong with it is not wrong with the scenario
     scenario = load_scenario(scenario_file)
     check_no_input([output], scenario_file)
     try:
         with wishes(hold=policy == "search") as asked, WatchedPlanning(output, asked) as watched:
             plan = api.plan(
                 scenario,
-                policy_from_file(policy) or policy,
+                own or policy,
                 order=order,
                 kappa=kappa,
                 theta=theta,

@@ -77,7 +77,7 @@ def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
     """Print the table of policies and the orders they can be combined with."""
     table = Table(box=None, pad_edge=False)
     for column in ("policy", "queue order", "placement", "search", "options"):
-        table.add_column(column, overflow="fold", no_wrap=column == "policy")
+        table.add_column(column, overflow="fold", no_wrap=column in ("policy", "queue order"))
     for policy in policies:
         options = " ".join(f"--{option}" for option in sorted(policy.options))
         table.add_row(policy.name, policy.order, policy.rule, policy.search, options)

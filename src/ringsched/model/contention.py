@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol, Self
 
 from ringsched.errors import InputError
@@ -37,7 +38,14 @@ def declare_model(name: str, fields: tuple[str, ...] = (), required: tuple[str, 
 
 def model_names() -> tuple[str, ...]:
     """Return the names of all models that are known, ringsched's own first."""
-    return tuple(_DECLARED)
+    return tuple(_declared())
+
+
+def _declared() -> dict[str, _Takes]:
+    """Return the models that are known; ours are, once their package is loaded."""
+    if not _DECLARED:
+        import_module("ringsched.contention.sharing")
+    return _DECLARED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +84,8 @@ class Contention(Replaceable):
     def __post_init__(self) -> None:
         name = self.model if isinstance(self.model, str) else getattr(self.model, "name", None)
         if isinstance(self.model, str) or not isinstance(name, str) or not name:
-            choice(self.model, "model", _DECLARED)
-        elif name in _DECLARED:
+            choice(self.model, "model", _declared())
+        elif name in _declared():
             raise InputError(f"is a custom model with the name of ringsched's own {name!r}", field="model")
         settle(self, server_latency_ms=number(self.server_latency_ms, "server_latency_ms", minimum=0))
         self._check_fields()

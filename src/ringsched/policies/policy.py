@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.contention.sharing import is_counting, model_of
 from ringsched.engine.problem import Problem, objective_value
 from ringsched.engine.state import Run, outcome_of
-from ringsched.errors import InputError, UnknownName
+from ringsched.errors import InputError, PolicyError, UnknownName
 from ringsched.model import Certificate, Contention, Plan, PlannedJob, Scenario
 from ringsched.model.checks import settle
 from ringsched.model.contention import model_names
@@ -219,7 +220,27 @@ def solve_once(
     runner = Runner(problem, priorities(problem, settings.order), seed=seed)
     makespan = runner.run(rule, theta=theta, kappa=kappa)
     settings.on_trial()
-    return None if makespan is None else Candidate(runner.last(), params or {})
+    if makespan is None:
+        return None
+    if rule.own is not None:
+        _check_gpus(problem, runner.last(), rule)
+    return Candidate(runner.last(), params or {})
+
+
+def _check_gpus(problem: Problem, run: Run, rule: Rule) -> None:
+    """Raise if a rule of the user's gave a GPU twice, or to two jobs at once."""
+    free_at: dict[int, float] = {}
+    for job in sorted(range(problem.num_jobs), key=lambda job: (run.starts[job], run.finishes[job])):
+        held = set(run.gpus[job])
+        if len(held) < problem.gpus[job] or not all(problem.available[gpu] for gpu in held):
+            raise _wrong(problem, rule, job, "names a GPU twice, or one that cannot be used")
+        if any(free_at.get(gpu, -math.inf) > run.starts[job] for gpu in held):
+            raise _wrong(problem, rule, job, "names a GPU that another job holds")
+        free_at.update(dict.fromkeys(held, run.finishes[job]))
+
+
+def _wrong(problem: Problem, rule: Rule, job: int, what: str) -> PolicyError:
+    return PolicyError(f"rule {rule.name!r}, job {problem.scenario.jobs[job].name!r}: {what}")
 
 
 def plan_of(

@@ -170,3 +170,16 @@ def test_wrong_options(options: dict[str, Any], field: str) -> None:
 def test_other_policies_have_no_such_options(option: str) -> None:
     with pytest.raises(InputError, match="means nothing to policy 'longest-first', only to search"):
         planning.plan(MIX, "longest-first", **{option: 1})
+
+
+def test_a_plan_says_why_its_search_ended() -> None:
+    instance = scenario(cluster(2, 2), *(job(f"j{at}", gpus=1 + at % 3, iterations=10 + at) for at in range(7)))
+    assert searched(instance, gap=1e9).ended == "gap"
+    assert searched(MIX, iterations=16).ended == "schedules"
+    assert searched(MIX, time_limit_s=0.0).ended == "time"
+    assert searched(MIX, time_limit_s=60, should_stop=lambda: True).ended == "interrupted"
+    assert searched(scenario(cluster(1), job("only"))).ended == "proved"
+    assert ringsched.plan(MIX, "longest-first").ended is None
+    seen = []
+    stopped = ringsched.plan(MIX, stop=lambda progress: seen.append(progress) or progress.iterations >= 100)
+    assert (stopped.ended, len(seen) > 0) == ("interrupted", True)

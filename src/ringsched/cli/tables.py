@@ -16,7 +16,7 @@ from rich.text import Text
 from ringsched.bounds.reasons import reason
 from ringsched.model import Certificate, Plan, Scenario
 from ringsched.model.objective import objective_named
-from ringsched.model.plan import JOB_HEADINGS, job_cells
+from ringsched.model.plan import ENDINGS, JOB_HEADINGS, PROVED, job_cells
 from ringsched.phrases import counted, figure, seconds
 from ringsched.policies.policy import Policy
 from ringsched.verify import Verdict
@@ -118,6 +118,8 @@ def _summary(plan: Plan) -> Table:
         why = f"on the {objective.words}; {why}"
     table.add_row("lower bound", seconds(plan.lower_bound_s), why)
     table.add_row("gap", f"{plan.gap:.3f}", plan.quality)
+    if plan.ended is not None and plan.ended != PROVED:  # which the quality says
+        table.add_row("search ended", "", ENDINGS[plan.ended])
     if plan.certificate is not None:
         table.add_row("claimed ratio", figure(plan.certificate.claimed_ratio), _certificate(plan.certificate))
     return table

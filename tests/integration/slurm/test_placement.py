@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.slurm.real import Real, assert_no_gpu_twice, real_cluster
+from tests.integration.slurm.real import Real, assert_no_gpu_twice, real_cluster
 
 from ringsched.clusters.slurm.controller import Planner
 

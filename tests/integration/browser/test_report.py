@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.browser.conftest import Opener, Visit
+from tests.integration.browser.conftest import Opener, Visit
 from tests.reports import HOSTILE_NAMES, SCRIPT, contended, empty, first, hostile, invalid
 from tests.scenarios import cluster, job, scenario
 

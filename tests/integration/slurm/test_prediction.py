@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.slurm.real import Real
+from tests.integration.slurm.real import Real
 
 from ringsched.clusters.slurm.controller import Planner
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.browser.conftest import Visit
+from tests.integration.browser.conftest import Visit
 from tests.reports import HOSTILE_NAMES, SCRIPT, hostile
 
 import ringsched

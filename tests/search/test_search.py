@@ -173,7 +173,9 @@ def test_other_policies_have_no_such_options(option: str) -> None:
 
 
 def test_a_plan_says_why_its_search_ended() -> None:
-    instance = scenario(cluster(2, 2), *(job(f"j{at}", gpus=1 + at % 3, iterations=10 + at) for at in range(7)))
+    instance = scenario(
+        cluster(2, 2), *(job(f"j{at}", gpus=1 + at % 3, iterations=10 + at) for at in range(7))
+    )
     assert searched(instance, gap=1e9).ended == "gap"
     assert searched(MIX, iterations=16).ended == "schedules"
     assert searched(MIX, time_limit_s=0.0).ended == "time"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.slurm.real import real_cluster
-from tests.slurm.test_placement import TWENTY
+from tests.integration.slurm.real import real_cluster
+from tests.integration.slurm.test_placement import TWENTY
 
 from ringsched.clusters.slurm.controller import Planner
 

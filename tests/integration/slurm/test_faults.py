@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from tests.slurm.real import Real, assert_no_gpu_twice
+from tests.integration.slurm.real import Real, assert_no_gpu_twice
 
 from ringsched.clusters.slurm.controller import Planner
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.slurm.real import Real, real_cluster
+from tests.integration.slurm.real import Real, real_cluster
 
 from ringsched.clusters.slurm.commands import Owner, owner_of
 from ringsched.clusters.slurm.comments import Note, comment_of, note_text

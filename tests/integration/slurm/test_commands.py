@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.helpers import run
-from tests.slurm.real import Real, real_cluster
+from tests.integration.slurm.real import Real, real_cluster
 
 import ringsched
 from ringsched.clusters.slurm.comments import comment_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.slurm.real import Real, real_cluster
+from tests.integration.slurm.real import Real, real_cluster
 
 from ringsched.clusters.slurm import resubmission
 

@@ -24,6 +24,8 @@ def main(connection: Connection, limits: Limits) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then ends us
     inbox = _Inbox(connection)
     _limit_memory(limits.memory_bytes)
+    # Nobody who asks waits for the compiler: all is compiled, or loaded, before the first request comes.
+    os.environ.setdefault("RINGSCHED_KERNELS", "compiled")
     from ringsched.web.work import warm_up
 
     warm_up()

@@ -135,7 +135,7 @@ def with_own(
     with _LOCK:
         if (function, own) not in _WITH_OWN:
             text = _twin_text(function, swaps)
-            _WITH_OWN[function, own] = _jitted(text, "", {}, is_entry=True)
+            _WITH_OWN[function, own] = _jitted(text, None, {}, is_entry=True)
     compiled_anew = _WITH_OWN[function, own]
     return lambda *arguments: compiled_anew(*arguments, None)
 
@@ -284,7 +284,7 @@ def kept_once(names: list[str]) -> Iterator[bool]:
 
 def _twin(function: Any, *, is_entry: bool, swaps: Swaps | None = None) -> Any:
     if swaps and _uses(function, swaps):
-        return _jitted(_twin_text(function, swaps), "", _OPTIONS[function], is_entry=False)
+        return _jitted(_twin_text(function, swaps), None, _OPTIONS[function], is_entry=False)
     if (function, is_entry) not in _TWINS:
         options = _OPTIONS[function]
         _TWINS[function, is_entry] = _jitted(
@@ -330,11 +330,11 @@ def _names(code: CodeType) -> Iterator[str]:
     return (step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
 
 
-def _jitted(function: Any, module: str, options: dict[str, Any], *, is_entry: bool) -> Any:
+def _jitted(function: Any, module: str | None, options: dict[str, Any], *, is_entry: bool) -> Any:
     """Return what numba makes of a function; only those that Python calls have a wrapper and are kept."""
     import numba
 
-    package = module.split(".")[1] if module.startswith("ringsched.") else None
+    package = module.split(".")[1] if module and module.startswith("ringsched.") else None
     folder = None if package is None or not is_entry else _cache_folder(package)
     config: Any = numba.config  # numba fills its settings in at run time
     theirs, config.CACHE_DIR = config.CACHE_DIR, folder or config.CACHE_DIR

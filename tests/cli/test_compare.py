@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 from tests.cli.helpers import FULL, edited, run, run_process, sentence, write_json
-from tests.cli.test_import_budget import modules_after
 
 from ringsched.analysis.compare.summary import PAIRED, SHARES
 
@@ -452,8 +451,3 @@ def test_a_second_command_with_the_same_output_is_refused(files: list[Path], tmp
 def test_as_a_user_starts_it(files: list[Path]) -> None:
     done = run_process("compare", *files, "--policies", "longest-first,sjf-bco", "--jobs", 2)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["compare", "--help"]])
-def test_help_loads_none_of_the_heavy_parts(arguments: list[str]) -> None:
-    assert not {module.partition(".")[0] for module in modules_after(*arguments)} & HEAVY

@@ -30,7 +30,13 @@ def modules_after(*arguments: str) -> list[str]:
     return json.loads(result.stderr.splitlines()[-1])
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["plan", "--help"], ["policies", "--json"]])
+@pytest.mark.parametrize("arguments", [["plan", "--help"], ["policies", "--json"], ["compare", "--help"]])
+def test_no_help_loads_the_compiler(arguments: list[str]) -> None:
+    loaded = modules_after(*arguments)
+    assert not {module.partition(".")[0] for module in loaded} & set(HEAVY) - {"numpy"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
 def test_light_commands_load_little(arguments: list[str]) -> None:
     loaded = modules_after(*arguments)
     assert not {module.partition(".")[0] for module in loaded} & set(HEAVY)

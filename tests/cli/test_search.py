@@ -64,7 +64,7 @@ def test_ctrl_c_gives_the_best_plan_so_far(mix: Path, searching: tuple[subproces
     assert (process.returncode, stderr) == (0, "")
     assert stdout.endswith(f"plan written to {output}\n")
     plan = ringsched.load_plan(output)
-    assert plan.params["iterations"] > 0  # type: ignore[operator]
+    assert plan.ended == "interrupted"
     assert run("verify", mix, output).exit_code == 0
 
 

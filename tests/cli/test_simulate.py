@@ -224,14 +224,16 @@ def test_infeasible_within_the_horizon(tmp_path: Path) -> None:
 # A real signal, the first time that progress is told.
 INTERRUPTED = """
 import os, signal, sys
+import ringsched
 import ringsched.cli.simulate as command
 from ringsched.cli.main import main
 
 real = command.simulate
-def interrupted(*arguments, on_progress, **options):
-    def interrupt(standing):
+class Interrupting(ringsched.Observer):
+    def progress(self, standing):
         os.kill(os.getpid(), signal.SIGINT)
-    return real(*arguments, on_progress=interrupt, **options)
+def interrupted(*arguments, observer, **options):
+    return real(*arguments, observer=Interrupting(), **options)
 
 command.simulate = interrupted
 main(sys.argv[1:])

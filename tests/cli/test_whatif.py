@@ -179,10 +179,10 @@ def test_two_jobs_are_one_too_many(tmp_path: Path) -> None:
 
 def test_a_plan_by_a_policy_that_cannot_plan_anew_asks_for_one_that_can(tmp_path: Path) -> None:
     path = tmp_path / "simulated.json"
-    assert run("simulate", FIRST, "-o", path).exit_code == 0
+    assert run("simulate", FIRST, "--policy", "rolling", "--iterations", 10, "-o", path).exit_code == 0
     said = sentence(run("whatif", FIRST, path, "--link-factor", 2))
     assert said == (
-        "ringsched: --policy must be given, such as longest-first: the plan was made by 'fifo', "
+        "ringsched: --policy must be given, such as longest-first: the plan was made by 'rolling', "
         "which cannot plan anew"
     )
     result = run("whatif", FIRST, path, "--link-factor", 2, "--policy", "longest-first")

@@ -43,7 +43,8 @@ def simulation() -> ringsched.Simulation:
 
 
 def comparison(**options: Any) -> ringsched.Comparison:
-    scenarios = [ringsched.generate_uniform(seed=seed, servers=2, jobs=6) for seed in range(3)]
+    workload = ringsched.Workload.uniform(jobs=6, cluster=ringsched.Cluster.of_servers(2))
+    scenarios = [ringsched.generate(workload, seed=seed) for seed in range(3)]
     return ringsched.compare(scenarios, ["first-fit", "longest-first", "random"], workers=1, **options)
 
 

@@ -308,7 +308,8 @@ def test_a_search_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch
 def test_a_worker_that_is_ready_has_all_kernels() -> None:
     """The first search of a new installation waits for no compiler, which takes longer than a request may."""
     code = """if True:
-        import gc
+        import gc, os
+        os.environ["RINGSCHED_KERNELS"] = "compiled"
         from numba.core.dispatcher import Dispatcher
         import ringsched
         from ringsched.web.examples import example_scenario
@@ -321,8 +322,8 @@ def test_a_worker_that_is_ready_has_all_kernels() -> None:
         warm_up()
         before = loaded()
         for policy in ringsched.list_policies():
-            limits = {"iterations": 100} if policy.name == "search" else {}
-            planning.plan(example_scenario("small"), policy.name, **limits)
+            stop = ringsched.Stop(schedules=100) if policy.name == "search" else None
+            ringsched.plan(example_scenario("small"), policy.name, stop=stop)
         print(sorted(loaded() - before))
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

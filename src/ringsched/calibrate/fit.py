@@ -148,7 +148,7 @@ def calibration_of(fit: Fit, *, duty_cycle: float = 1.0) -> Calibration:
 
     Examples
     --------
-    >>> from ringsched import fit_measurements, load_measurements
+    >>> from ringsched.calibrate.measurements import load_measurements
     >>> calibration = calibration_of(fit_measurements(load_measurements("examples/measurements.csv")))
     >>> [round(end, 3) for end in calibration.intervals["inter_server_gbps"]]
     [0.192, 0.192]

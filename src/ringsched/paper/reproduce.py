@@ -221,8 +221,7 @@ def reproduce_paper(
 
     Examples
     --------
-    >>> import ringsched
-    >>> result = ringsched.reproduce_paper(seeds=1, parts=["lambda"], workers=1)
+    >>> result = reproduce_paper(seeds=1, parts=["lambda"], workers=1)
     >>> [row.slack for row in result.rows["lambda"]]
     [1, 2, 4, 8]
     """

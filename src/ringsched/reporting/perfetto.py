@@ -27,7 +27,7 @@ def perfetto_trace(scenario: Scenario, plans: Plans) -> str:
     --------
     >>> import ringsched
     >>> scenario = ringsched.load_scenario("examples/first.toml")
-    >>> trace = json.loads(ringsched.perfetto_trace(scenario, ringsched.plan(scenario, "first-fit")))
+    >>> trace = json.loads(perfetto_trace(scenario, ringsched.plan(scenario, "first-fit")))
     >>> sorted({event["ph"] for event in trace["traceEvents"]})
     ['C', 'M', 'X']
     """

@@ -155,7 +155,7 @@ def whatif(
     Examples
     --------
     >>> import ringsched
-    >>> from ringsched import AddServers, LinkFactor
+    >>> from ringsched.analysis.whatif.changes import AddServers, LinkFactor
     >>> scenario = ringsched.load_scenario("examples/first.toml")
     >>> answer = ringsched.whatif(scenario, AddServers(count=2), LinkFactor(factor=0.25))
     >>> [(variant.label, variant.plan.makespan_s) for variant in answer.variants]

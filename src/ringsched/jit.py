@@ -57,7 +57,8 @@ UNUSED_S = 30 * 24 * 3600
 AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
 COMPILES = "RINGSCHED_COMPILES"  # set in a process that compiles for another
 ENOUGH_S = 1.0  # of plain Python; to load numba and a kernel takes as long ...
-ENOUGH_TO_COMPILE_S = 5.0  # ... and to compile it several times that
+ENOUGH_TO_COMPILE_S = 5.0  # ... to have another process compile it several times that ...
+ENOUGH_TO_COMPILE_HERE_S = 60.0  # ... and longer still to wait for the compiler
 PATIENCE_S = 3.0  # a call that takes longer as plain Python waits for the compiler
 SILENT_S = 2.0
 
@@ -130,10 +131,12 @@ def with_own(
         run = runnable(function, python=python, work_s=work_s, call_s=call_s)
         return lambda *arguments: run(*arguments, None)
     mode = kernels_mode()
-    if python or mode == PYTHON or (mode == AUTO and work_s <= ENOUGH_TO_COMPILE_S):
+    if python or mode == PYTHON or (mode == AUTO and work_s <= ENOUGH_TO_COMPILE_HERE_S):
         return lambda *arguments: function(*arguments, own)
     with _LOCK:
         if (function, own) not in _WITH_OWN:
+            if sys.stderr is not None and sys.stderr.isatty():
+                sys.stderr.write("ringsched: compiling a rule of your own; about half a minute\n")
             text = _twin_text(function, swaps)
             _WITH_OWN[function, own] = _jitted(text, None, {}, is_entry=True)
     compiled_anew = _WITH_OWN[function, own]

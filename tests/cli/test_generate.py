@@ -38,7 +38,7 @@ def test_scenario_in_a_file_plans_and_verifies(tmp_path: Path, kind: tuple[objec
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines()[-1] == f"scenario written to {scenario}"
     assert scenario.read_text(encoding="utf-8") == run("generate", *kind, "--quiet").stdout
-    assert run("plan", scenario, "-o", plan).exit_code == 0
+    assert run("plan", scenario, "--iterations", 500, "-o", plan).exit_code == 0
     assert run("verify", scenario, plan).exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "scenario.json"]
 

@@ -58,6 +58,7 @@ def test_document(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     if starts_slurm and (missing := missing_programs()):
         pytest.skip(f"NO SLURM HERE: {', '.join(missing)} missing")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("RINGSCHED_KERNELS", raising=False)  # as a reader has it
     for variable in ("SLURM_CONF", "RINGSCHED_NETWORK"):  # set back afterwards, whatever the document exports
         monkeypatch.setenv(variable, "")
     with slurm_folder() if starts_slurm else nullcontext(tmp_path) as folder:

@@ -242,3 +242,34 @@ def test_every_kernel_that_python_calls_can_be_compiled_ahead() -> None:
             called.add(name)
     called -= {"function"}
     assert called == {name.rsplit(".", 1)[1] for name in KERNELS}
+
+
+def test_a_compiler_that_failed_or_takes_for_ever_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RINGSCHED_KERNELS", raising=False)
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    entry, compiler, numbers = jit._Entry(_capped_sum), _Compiler(), np.array([3, 20, 5])
+    monkeypatch.setattr(entry, "_is_for_another_process", lambda: True)
+    monkeypatch.setattr(entry, "_start_compiler", lambda: setattr(entry, "_compiler", compiler))
+    monkeypatch.setattr(entry, "_asked_s", time.monotonic())
+    entry.call(jit.ENOUGH_TO_COMPILE_S + 1, 0.1, numbers)
+    assert entry.is_compiling
+    monkeypatch.setattr(entry, "_asked_s", time.monotonic() - jit.LONGEST_S - 1)
+    assert not entry.is_compiling
+    compiler.returncode = 1
+    assert entry.call(jit.ENOUGH_TO_COMPILE_S + 1, 0.1, numbers) == 18
+    assert not entry.is_compiled  # for so little work it is not compiled here
+
+
+def test_a_compiler_ends_with_the_process_it_compiles_for(tmp_path: Path) -> None:
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), jit.COMPILES: "x"}
+    command = [sys.executable, "-m", "ringsched.compiling", "ringsched.rules.trial.run_trial"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as compiler:
+        assert compiler.stdin is not None
+        compiler.stdin.close()
+        assert compiler.wait(timeout=60) == 1
+
+
+def test_two_copies_of_the_source_have_marks_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = jit._machine.__wrapped__()
+    monkeypatch.setattr(jit, "_PACKAGE", jit._PACKAGE / "elsewhere")
+    assert jit._machine.__wrapped__() != here

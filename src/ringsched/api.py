@@ -86,7 +86,7 @@ def plan(
     True
     """
     chosen = policy_named(policy) if isinstance(policy, str) else policy_of(policy)
-    criterion = stop if isinstance(stop, Stop) else Stop()
+    criterion = _stop_of(stop)
     settings = settings_of(
         chosen,
         order=order,
@@ -100,7 +100,7 @@ def plan(
     )
     problem = problem_of(instance(scenario, "scenario", Scenario))
     chosen.check_model(scenario.contention)
-    watch = _Watch(observer or Observer(), None if isinstance(stop, Stop) else stop)
+    watch = _Watch(observer or Observer(), criterion.when)
     settings = replace(
         settings,
         limits=replace(settings.limits, should_stop=watch.should_stop),
@@ -114,13 +114,21 @@ def plan(
     return _plan(problem, candidate, chosen, settings)
 
 
+def _stop_of(stop: object) -> Stop:
+    if stop is None or isinstance(stop, Stop):
+        return stop or Stop()
+    if callable(stop):
+        return Stop(when=stop)
+    raise InputError("must be a Stop, or a function of the progress", field="stop")
+
+
 class _Watch:
     """An observer, told no more than it wants to know, and a stop criterion that is a function."""
 
     def __init__(self, observer: Observer, says_stop: Callable[[Progress], bool] | None) -> None:
         instance(observer, "observer", Observer)
         self._observer, self._says_stop = observer, says_stop
-        self._wants_plans = type(observer).better is not Observer.better
+        self._wants_plans = getattr(observer.better, "__func__", None) is not Observer.better
         self._next_plan_s = -math.inf
         self._stopped = False
         self.trial = observer.trial
@@ -164,6 +172,7 @@ def settings_of(
             iterations=_checked(stop.schedules, "iterations", integer, minimum=0),
             gap=1.0 if stop.gap is None else number(stop.gap, "gap", minimum=1),
             threads=_checked(workers, "threads", integer, minimum=1),
+            watched=stop.when is not None,
         ),
     )
     given = {"kappa": kappa, "theta": theta, "slack": slack, "time-limit": stop.time_limit_s}

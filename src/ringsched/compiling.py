@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -38,7 +39,7 @@ def main(names: list[str]) -> int:
 
 def _in_a_process(names: list[str]) -> int:
     command = [sys.executable, "-P", "-m", "ringsched.compiling", *names]
-    return min(1, subprocess.run(command, check=False).returncode)
+    return int(subprocess.run(command, check=False).returncode != 0)
 
 
 def _tiny() -> Problem:
@@ -114,5 +115,14 @@ KERNELS: dict[str, Callable[[Problem], None]] = {
     "ringsched.contention.over_time._sweep": _over_time,
 }
 
+
+def _end_with_parent() -> None:
+    """End when the process for which this one compiles has ended: its end of the pipe is closed then."""
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    if jit.COMPILES in os.environ:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.exit(main(sys.argv[1:]))

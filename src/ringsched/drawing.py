@@ -178,7 +178,7 @@ def draw_gantt(
 ) -> None:
     """Draw GPUs down, time across, jobs in the colours of their sizes, hatched where others slow them."""
     num_rows = max((lane.row + lane.gpus for lane in lanes), default=1)
-    height_in = panel.get_figure(root=True).get_figheight()  # type: ignore[union-attr]
+    height_in = panel.figure.get_figheight()  # type: ignore[union-attr]
     row_points = max(0.1, height_in - AROUND_IN) * POINTS_PER_INCH / num_rows
     unit = time_axis(panel, span_s)
     _draw_lanes(panel, lanes, row_points)
@@ -265,7 +265,7 @@ def gantt_legend(sizes: Iterable[Mapping[str, Any]], *, slowed: bool, bound: boo
     from matplotlib.patches import Patch
 
     handles: list[Patch | Any] = [
-        Patch(facecolor=size["light"], label=f"{size['name']} GPUs".replace("1 GPUs", "1 GPU"))
+        Patch(facecolor=size["light"], label="1 GPU" if size["name"] == "1" else f"{size['name']} GPUs")
         for size in sizes
     ]
     if slowed:

@@ -59,6 +59,7 @@ COMPILES = "RINGSCHED_COMPILES"  # set in a process that compiles for another
 ENOUGH_S = 1.0  # of plain Python; to load numba and a kernel takes as long ...
 ENOUGH_TO_COMPILE_S = 5.0  # ... to have another process compile it several times that ...
 ENOUGH_TO_COMPILE_HERE_S = 60.0  # ... and longer still to wait for the compiler
+LONGEST_S = 300.0  # a compiler that takes longer is not counted on
 PATIENCE_S = 3.0  # a call that takes longer as plain Python waits for the compiler
 SILENT_S = 2.0
 
@@ -172,6 +173,7 @@ class _Entry:
         self._name = f"{function.__module__}.{function.__qualname__}"
         self._twin: Callable[..., Any] | None = None
         self._spent_s = 0.0
+        self._asked_s = 0.0  # when its compiler was started
         self._compiler: subprocess.Popen[bytes] | None = None
 
     @property
@@ -180,7 +182,8 @@ class _Entry:
 
     @property
     def is_compiling(self) -> bool:
-        return self._twin is None and self._compiler is not None
+        is_on_its_way = self._twin is None and self._compiler is not None and self._compiler.poll() is None
+        return is_on_its_way and time.monotonic() - self._asked_s < LONGEST_S
 
     def call(self, work_s: float, call_s: float, *arguments: Any) -> Any:
         if self._twin is None and self._spent_s + work_s > ENOUGH_S:
@@ -212,7 +215,10 @@ class _Entry:
                 self._start_compiler()
             if self._compiler is not None and call_s > PATIENCE_S:
                 self._wait_for_compiler()
-            if self._compiler is None or self._compiler.poll() is not None:
+            if self._compiler is not None and self._compiler.poll() is None:
+                return
+            is_kept = self._compiler is None or self._compiler.returncode == 0
+            if (is_kept and _kept_mark(self._name) is not None) or work_s > ENOUGH_TO_COMPILE_HERE_S:
                 self._twin = compiled(self._function)
 
     def _is_for_another_process(self) -> bool:
@@ -225,10 +231,11 @@ class _Entry:
         environment = os.environ | {"RINGSCHED_KERNELS": COMPILED, COMPILES: self._name}
         source = str(_PACKAGE.parent)  # this very code, wherever it was loaded from
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+        self._asked_s = time.monotonic()
         self._compiler = subprocess.Popen(
             [sys.executable, "-P", "-m", "ringsched.compiling", self._name],
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # closed when this process ends, whatever ends it
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # a Ctrl-C is for us, and we end it
@@ -259,8 +266,8 @@ _COMPILERS: list[subprocess.Popen[bytes]] = []
 @atexit.register
 def _end_compilers() -> None:
     for compiler in _COMPILERS:
-        if compiler.poll() is None:
-            compiler.kill()
+        compiler.kill()
+        compiler.communicate()
 
 
 def compiled(function: _Function) -> _Function:
@@ -365,8 +372,8 @@ def _cache_folder(package: str) -> str | None:
     for path in (Path(__file__), *constants, *_kernel_files(package)):
         digest.update(path.read_bytes())
     for base in (os.environ.get("NUMBA_CACHE_DIR"), _user_cache()):
-        if base and _is_writable(Path(base)):
-            folder = Path(base) / f"kernels-{digest.hexdigest()[:16]}"
+        folder = Path(base or "") / f"kernels-{digest.hexdigest()[:16]}"
+        if base and _is_writable(folder):
             _prune(folder)
             return str(folder)
     return None
@@ -392,7 +399,8 @@ def _machine() -> str:
         versions = [version("numba"), version("llvmlite")]
     except PackageNotFoundError:  # installed without saying which
         versions = []
-    told = "/".join((sys.version, platform.machine(), processor, *versions))
+    # numba keeps what it compiled by the path of the source, too.
+    told = "/".join((sys.version, platform.machine(), processor, str(_PACKAGE), *versions))
     return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched.policies.custom import policy_from_file
+from ringsched.rules.table import RANDOM_FIT
 
 FILE = '''
 from ringsched import Policy, Rule
@@ -119,7 +121,7 @@ def test_a_policy_of_a_file_on_the_command_line(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("absent.py:Mine", "absent.py: policy is no file"),
+        ("absent.py:Mine", "policy 'absent.py:Mine' names no Python file; write FILE.py:NAME"),
         ("{file}:Mine", "unknown policy 'Mine'"),
         ("{broken}:Mine", "cannot be loaded: ZeroDivisionError"),
         ("{file}:tightest", "must be the name of a policy"),
@@ -176,3 +178,40 @@ def test_a_rule_that_gives_what_it_has_not(rule: object, said: str, monkeypatch:
     policy = ringsched.Policy(name="wrong", placement=ringsched.Rule("wrong", rule))  # type: ignore[arg-type]
     with pytest.raises(ringsched.PolicyError, match=said):
         ringsched.plan(queue, policy)
+    with pytest.raises(ringsched.PolicyError, match=said):
+        ringsched.simulate(queue, policy)
+
+
+def test_a_file_that_changed_is_loaded_again(file: Path) -> None:
+    assert loaded(file, "ByKernel").order == "longest-first"
+    file.write_text(FILE.replace("longest-first", "fifo"))
+    os.utime(file, ns=(1, 1))
+    assert loaded(file, "ByKernel").order == "fifo"
+
+
+def test_a_class_that_wants_arguments_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "wants.py"
+    path.write_text("class Wants:\n    def __init__(self, x): ...\n    def place(self, job, cluster): ...\n")
+    found = policy_from_file(f"{path}:Wants")
+    assert found is not None
+    with pytest.raises(ringsched.InputError, match="cannot be loaded: TypeError"):
+        found.load()
+
+
+def test_a_rule_is_a_plain_function_and_no_policy() -> None:
+    with pytest.raises(ringsched.InputError, match="must be a plain Python function"):
+        ringsched.Rule("print", print)  # type: ignore[arg-type]
+    with pytest.raises(ringsched.InputError, match="is a rule; pass Policy"):
+        ringsched.plan(QUEUE, ringsched.Rule("busy", busy))  # type: ignore[arg-type]
+
+
+def test_a_rule_that_draws_has_numbers_to_draw() -> None:
+    policy = ringsched.Policy(name="any-gpus", placement=RANDOM_FIT)
+    assert ringsched.verify(QUEUE, ringsched.plan(QUEUE, policy, seed=3)).valid
+    assert len(ringsched.simulate(QUEUE, policy, seed=3).finish_s) == len(QUEUE.jobs)
+
+
+@pytest.mark.parametrize("order", ["any", "own", "sideways"])
+def test_an_order_without_a_way_to_solve(order: str) -> None:
+    with pytest.raises(ringsched.InputError, match="unknown order"):
+        ringsched.Policy(name="odd", order=order, placement=RANDOM_FIT)

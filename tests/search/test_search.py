@@ -185,3 +185,29 @@ def test_a_plan_says_why_its_search_ended() -> None:
     seen = []
     stopped = ringsched.plan(MIX, stop=lambda progress: seen.append(progress) or progress.iterations >= 100)
     assert (stopped.ended, len(seen) > 0) == ("interrupted", True)
+
+
+def test_a_function_says_when_to_stop_and_no_clock_does() -> None:
+    plan = ringsched.plan(MIX, objective="mean-completion", stop=lambda progress: progress.iterations >= 50)
+    assert plan.ended == "interrupted"
+    both = ringsched.Stop(schedules=16, when=lambda _: False)
+    assert ringsched.plan(MIX, stop=both).ended == "schedules"
+
+
+@pytest.mark.parametrize("stop", [5, "10s", ringsched.Stop])
+def test_what_is_no_stop(stop: Any) -> None:
+    if stop is ringsched.Stop:
+        with pytest.raises(InputError, match="stop must be"):
+            ringsched.simulate(MIX, stop=stop)
+    else:
+        with pytest.raises(InputError, match="stop must be a Stop, or a function"):
+            ringsched.plan(MIX, stop=stop)
+
+
+def test_an_observer_with_a_method_of_its_own_is_told_of_plans() -> None:
+    seen: list[Plan] = []
+    observer = ringsched.Observer()
+    observer.better = seen.append  # type: ignore[method-assign]
+    found = ringsched.plan(MIX, stop=ringsched.Stop(schedules=4000), observer=observer)
+    assert seen
+    assert seen[-1].makespan_s >= found.makespan_s

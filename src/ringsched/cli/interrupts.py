@@ -50,20 +50,22 @@ def answered() -> int | None:
 
 
 @contextmanager
-def wishes(*, hold: bool) -> Iterator[Callable[[], bool]]:
+def wishes(*, hold: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
     """Give a function that says whether Ctrl-C was pressed; pressed again, it interrupts as always.
 
-    For a search, which can end at any time with what it has. Without `hold` nothing is held back.
+    For a search, which can end with what it has as soon as it has a plan: from when on `hold` says True.
     """
     pressed_s = math.inf
 
     def remember(number: int, frame: FrameType | None) -> None:
         nonlocal pressed_s
+        if not hold():
+            _interrupt(number, frame)
         if time.monotonic() - pressed_s >= TWICE_S:
             _interrupt(number, frame)
         pressed_s = min(pressed_s, time.monotonic())
 
-    if not hold or signal.getsignal(signal.SIGINT) is not _interrupt:
+    if signal.getsignal(signal.SIGINT) is not _interrupt:
         yield lambda: False
         return
     signal.signal(signal.SIGINT, remember)

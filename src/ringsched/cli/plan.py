@@ -82,7 +82,7 @@ def plan_command(
     scenario = load_scenario(scenario_file)
     check_no_input([output], scenario_file)
     try:
-        with wishes(hold=policy == "search") as asked, WatchedPlanning(output, asked) as watched:
+        with WatchedPlanning(output) as watched, wishes(hold=lambda: watched.has_plan) as watched.asked:
             plan = api.plan(
                 scenario,
                 own or policy,

@@ -93,16 +93,17 @@ class WatchedPlanning(Observer, AbstractContextManager["WatchedPlanning"]):
 
     better_every_s = WRITE_S
 
-    def __init__(self, output: Path | None, should_stop: Callable[[], bool]) -> None:
+    def __init__(self, output: Path | None) -> None:
         self._output = output
-        self._should_stop = should_stop
+        self.has_plan = False  # a search that is interrupted ends with a plan
+        self.asked: Callable[[], bool] = lambda: False
         self._started = time.monotonic()
         self._num_trials = 0
         self._status: Status | None = None
 
     def should_stop(self) -> bool:
         """Say whether Ctrl-C was pressed."""
-        return self._should_stop()
+        return self.asked()
 
     def trial(self) -> None:
         """Count one trial of a bisection."""
@@ -111,6 +112,7 @@ class WatchedPlanning(Observer, AbstractContextManager["WatchedPlanning"]):
 
     def progress(self, progress: Progress) -> None:
         """Show the best, the bound and the gap of a search."""
+        self.has_plan = True
         self._show(
             lambda elapsed: (
                 f"searching: best {progress.value_s:,.6g} s, bound {progress.bound_s:,.6g} s, gap "

@@ -158,12 +158,12 @@ def _all(values: object, field: str, kind: type[_Object]) -> tuple[_Object, ...]
 PROVED, GOOD_ENOUGH, STALLED = "proved", "gap", "stalled"
 TIME, SCHEDULES, INTERRUPTED = "time", "schedules", "interrupted"
 ENDINGS = {
-    PROVED: "no plan can be better",
-    GOOD_ENOUGH: "the gap is as small as asked for",
-    STALLED: "it found nothing better for long",
-    TIME: "its time was over",
-    SCHEDULES: "it had tried as many schedules as it was given",
-    INTERRUPTED: "it was interrupted",
+    PROVED: "proved optimal",
+    GOOD_ENOUGH: "gap reached",
+    STALLED: "no improvement found",
+    TIME: "time limit reached",
+    SCHEDULES: "number of schedules reached",
+    INTERRUPTED: "interrupted",
 }
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.display import one_line
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.engine.state import NUM_RUNNING, Arrays, Floats, Integers, arrays_of, new_state
+from ringsched.engine.state import NUM_RUNNING, Arrays, Floats, Integers, Run, arrays_of, new_state
 from ringsched.errors import Infeasible, InputError
 from ringsched.jit import runnable
 from ringsched.model import Scenario
@@ -30,7 +30,16 @@ from ringsched.online.settings import (
     Standing,
 )
 from ringsched.phrases import counted
-from ringsched.policies.policy import ANY_ORDER, Limits, Observer, Policy, Stop, order_named, priorities
+from ringsched.policies.policy import (
+    ANY_ORDER,
+    Limits,
+    Observer,
+    Policy,
+    Stop,
+    check_gpus,
+    order_named,
+    priorities,
+)
 from ringsched.policies.table import DEFAULT_ONLINE_POLICY, policies, policy_named
 from ringsched.rules.runner import queue_of
 from ringsched.rules.shared import new_scratch
@@ -86,7 +95,18 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
             if status == PLAN and not planner.plan(stage, agenda):
                 return None
         settings.on_progress(_standing(problem, stage, planner))
-    return _result(stage, planner) if status == DONE else None
+    if status != DONE:
+        return None
+    result = _result(stage, planner)
+    if policy.placement is not None and stage.own is not None:
+        check_gpus(problem, _as_run(result), policy.placement)
+    return result
+
+
+def _as_run(result: OnlineRun) -> Run:
+    ends = zip(result.first[:-1].tolist(), result.first[1:].tolist(), strict=True)
+    gpus = [result.gpus[first:end].tolist() for first, end in ends]
+    return Run(result.start.tolist(), result.finish.tolist(), gpus)
 
 
 def _stage(problem: Problem, believed: Problem, policy: Policy, settings: OnlineSettings) -> Stage:
@@ -94,7 +114,9 @@ def _stage(problem: Problem, believed: Problem, policy: Policy, settings: Online
     state = new_state(arrays)
     # Ranks and charges come out of what is believed.
     order = "fifo" if settings.order == ANY_ORDER else settings.order
-    queue = queue_of(believed, arrays, priorities(believed, order))
+    draws = policy.placement is not None and policy.placement.draws
+    seed = settings.seed if draws else None
+    queue = queue_of(believed, arrays, priorities(believed, order), seed=seed)
     rule = policy.placement if policy.placement is not None and not policy.replans else AS_PLANNED
     stage = Stage(
         arrays=arrays,
@@ -214,6 +236,9 @@ def simulate(
     """
     chosen = _policy_of(policy)
     known = chosen.online or frozenset()
+    if stop is not None:
+        instance(stop, "stop", Stop)
+    watching = instance(observer or Observer(), "observer", Observer)
     given = {
         "order": order,
         "every": every_s,
@@ -241,7 +266,7 @@ def simulate(
             time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
             iterations=None if schedules is None else integer(schedules, "iterations", minimum=0),
         ),
-        on_progress=(observer or Observer()).progress,
+        on_progress=watching.progress,
     )
     return _simulated(problem_of(instance(scenario, "scenario", Scenario)), chosen, settings)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from ringsched.errors import InputError, PolicyError, UnknownName
 from ringsched.model import Placement
 from ringsched.model.checks import shown
 from ringsched.policies.policy import OWN_ORDER, Policy, Settings, priorities
+from ringsched.rules.table import Rule
 from ringsched.search.bisection import Candidate
 
 if TYPE_CHECKING:
@@ -80,6 +82,9 @@ def policy_of(custom: CustomPolicy | Policy | PolicyFile) -> Policy:
         return policy_of(custom.load())
     if isinstance(custom, Policy):
         return custom
+    given: object = custom
+    if isinstance(given, Rule):
+        raise InputError("is a rule; pass Policy(name=..., placement=rule)", field="policy")
     if isinstance(custom, type):
         raise InputError(f"is the class {custom.__name__}; pass an object of it", field="policy")
     if not callable(getattr(custom, "place", None)):
@@ -123,19 +128,22 @@ class PolicyFile:
 
     def load(self) -> CustomPolicy | Policy:
         """Return the object of that name; a class is called without arguments."""
+        module = self._called(_executed, self.path, Path(self.path).stat().st_mtime_ns)
+        if not hasattr(module, self.name):
+            names = [name for name, value in vars(module).items() if _is_policy(value)]
+            raise UnknownName("policy", self.name, names, place=self.path)
+        found = getattr(module, self.name)
+        loaded: CustomPolicy | Policy = self._called(found) if isinstance(found, type) else found
+        return loaded
+
+    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            module = _executed(self.path)
+            return function(*arguments)
         except InputError:
             raise
         except Exception as error:
             problem = f"cannot be loaded: {type(error).__name__}: {error}"
             raise InputError(problem, field="policy", place=self.path) from None
-        if not hasattr(module, self.name):
-            names = [name for name, value in vars(module).items() if _is_policy(value)]
-            raise UnknownName("policy", self.name, names, place=self.path)
-        found = getattr(module, self.name)
-        loaded: CustomPolicy | Policy = found() if isinstance(found, type) else found
-        return loaded
 
 
 def policy_from_file(text: str) -> PolicyFile | None:
@@ -147,18 +155,23 @@ def policy_from_file(text: str) -> PolicyFile | None:
     if not colon or not path.endswith(".py"):
         return None
     if not Path(path).is_file():
-        raise InputError("is no file", field="policy", place=path)
+        raise InputError(f"{text!r} names no Python file; write FILE.py:NAME", field="policy")
     return PolicyFile(os.path.abspath(path), name)  # noqa: PTH100 - a text that workers take as it is
 
 
 @cache
-def _executed(path: str) -> ModuleType:
-    spec = spec_from_file_location(f"ringsched_policy_{Path(path).stem}", path)
+def _executed(path: str, _changed_ns: int) -> ModuleType:
+    name = f"ringsched_policy_{hashlib.sha256(path.encode()).hexdigest()[:8]}_{Path(path).stem}"
+    spec = spec_from_file_location(name, path)
     assert spec is not None  # of a file that ends with .py
     assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and numba look it up
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
     return module
 
 

@@ -11,7 +11,7 @@ from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
 from ringsched.errors import InputError, TooLarge
 from ringsched.model.objective import Objective
-from ringsched.model.plan import GOOD_ENOUGH, PROVED
+from ringsched.model.plan import PROVED, TIME
 from ringsched.policies.policy import ANY_ORDER, ORDERS, Settings, priorities
 from ringsched.search.bisection import Candidate
 
@@ -42,6 +42,7 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
         weights=weights,
         time_limit_s=time_limit_s,
         on_step=settings.on_trial,
+        asked=settings.limits.should_stop,
     )
     best_s, bound_s = (_in_seconds(problem, weights, value) for value in (proof.value, proof.bound))
     if not proof.complete and best_s > bound_s * (1 + GOOD_GAP):
@@ -53,7 +54,7 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
             best_s=best_s,
         )
     params: dict[str, float | int | str] = {"proof": _words(proof, best_s, bound_s), "nodes": proof.num_nodes}
-    return Candidate(proof.run, params, PROVED if proof.complete else GOOD_ENOUGH)
+    return Candidate(proof.run, params, PROVED if proof.complete else TIME)
 
 
 def _check_size(problem: Problem, objective: Objective) -> None:

@@ -58,11 +58,14 @@ class Stop:
         Schedules tried; the same plan then comes out on any number of cores.
     gap
         The objective over the bound that is good enough; 1 is the best possible.
+    when
+        A function that is given the `Progress` several times a second, and says True to end.
     """
 
     time_limit_s: float | None = None
     schedules: int | None = None
     gap: float | None = None
+    when: Callable[[Progress], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,7 @@ class Limits:
     gap: float = 1.0
     threads: int | None = None  # None for as many as there are cores
     should_stop: Callable[[], bool] = lambda: False
+    watched: bool = False  # someone looks at the progress and says when to end
     quick_bounds: bool = False  # no effort to prove a plan the best possible, where many are made
 
 
@@ -179,7 +183,7 @@ class Policy:
     def __post_init__(self) -> None:
         if self.solve is None and self.placement is None:
             raise InputError("needs a placement rule, or a way to solve", field=f"policy {self.name!r}")
-        if self.order not in (*ORDERS, ANY_ORDER, OWN_ORDER):
+        if self.order not in ((*ORDERS, ANY_ORDER, OWN_ORDER) if self.solve else ORDERS):
             raise UnknownName("order", self.order, ORDERS, field=f"policy {self.name!r}")
         if not self.rule and self.placement is not None:
             settle(self, rule=self.placement.name)
@@ -189,7 +193,8 @@ class Policy:
         if self.solve is not None:
             return self.solve(problem, settings)
         assert self.placement is not None
-        return solve_once(problem, settings, self.placement, kappa=self.kappa(problem))
+        seed = settings.seed if self.placement.draws else None
+        return solve_once(problem, settings, self.placement, kappa=self.kappa(problem), seed=seed)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -223,11 +228,11 @@ def solve_once(
     if makespan is None:
         return None
     if rule.own is not None:
-        _check_gpus(problem, runner.last(), rule)
+        check_gpus(problem, runner.last(), rule)
     return Candidate(runner.last(), params or {})
 
 
-def _check_gpus(problem: Problem, run: Run, rule: Rule) -> None:
+def check_gpus(problem: Problem, run: Run, rule: Rule) -> None:
     """Raise if a rule of the user's gave a GPU twice, or to two jobs at once."""
     free_at: dict[int, float] = {}
     for job in sorted(range(problem.num_jobs), key=lambda job: (run.starts[job], run.finishes[job])):

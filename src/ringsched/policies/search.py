@@ -50,6 +50,7 @@ def _improved(problem: Problem, settings: Settings, simple: Run, bound_s: float)
         seed=settings.seed,
         num_threads=limits.threads or _num_cores(),
         num_schedules=math.inf if limits.iterations is None else limits.iterations,
+        asked=limits.should_stop,
     )
 
     def best() -> Candidate:
@@ -62,7 +63,7 @@ def _improved(problem: Problem, settings: Settings, simple: Run, bound_s: float)
             Progress(value_s=value_s, bound_s=bound_s, iterations=count.iterations, elapsed_s=count.elapsed_s)
         )
 
-    clocked = limits.time_limit_s is None and limits.iterations is None
+    clocked = limits.time_limit_s is None and limits.iterations is None and not limits.watched
     stop = Stop(
         time_limit_s=TIME_LIMIT_S if clocked else limits.time_limit_s,
         iterations=limits.iterations,

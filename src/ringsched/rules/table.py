@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 
 from ringsched.engine.state import IDLE, NUM_IDLE, Arrays, Integers, State
 from ringsched.errors import InputError
@@ -35,15 +36,19 @@ class Rule:
         the load of a GPU may be at most, `kappa` the parameter of the policy.
     by_links
         Whether it may refuse a job for what is on links, although enough GPUs are idle.
+    draws
+        Whether it uses up the random numbers of the queue.
     """
 
     name: str
     place: Place
     by_links: bool = False
+    draws: bool = False
 
     def __post_init__(self) -> None:
-        if not callable(self.place):
-            raise InputError("must be a function", field="place", place=f"rule {self.name!r}")
+        if not isinstance(self.place, FunctionType):
+            problem = "must be a plain Python function; ringsched compiles it"
+            raise InputError(problem, field="place", place=f"rule {self.name!r}")
         kernel(self.place)
 
     @property
@@ -87,7 +92,7 @@ OWN = -1
 RULES = (
     Rule("first-fit", first_fit),
     Rule("least-loaded", least_loaded),
-    Rule("random", random_fit),
+    Rule("random", random_fit, draws=True),
     Rule("best-fit", best_fit),
     Rule("balanced", balanced),
     Rule("as-planned", as_planned, by_links=True),

@@ -22,7 +22,7 @@ from ringsched.model.objective import Objective
 from ringsched.model.plan import GOOD_ENOUGH, INTERRUPTED, SCHEDULES, STALLED, TIME
 from ringsched.rules.shared import Scratch, new_scratch
 from ringsched.search.chain import BEST, Chain, descend, new_chain
-from ringsched.search.schedule import PRUNED, Task, decode, starting_habits, starting_orders, task_of
+from ringsched.search.schedule import Task, starting_habits, starting_orders, task_of
 
 NUM_CHAINS = 8
 STALE_STEPS = 1000  # of every chain for every job, after which it ends: a small queue is done early
@@ -79,6 +79,7 @@ class AnytimeSearch:
     seed: int
     num_threads: int
     num_schedules: float = math.inf  # that will be tried, roughly
+    asked: Callable[[], bool] = lambda: False  # someone presses Ctrl-C
     _arrays: Arrays = field(init=False)
     _task: Task = field(init=False)
     _workers: list[_Worker] = field(init=False)
@@ -110,18 +111,9 @@ class AnytimeSearch:
 
     def best(self) -> Run:
         """Return the best schedule so far."""
-        chain, worker = self._leader().chain, self._workers[0]
-        decode(
-            self._arrays,
-            worker.state,
-            worker.scratch,
-            self._task,
-            chain.best_order,
-            chain.best_habit,
-            chain.next_rank,
-            self._cost,
-            PRUNED,
-        )
+        chain = self._leader().chain
+        worker = self._new_worker(chain.best_order, chain.best_habit, 0, self._cost)
+        self._enter(worker)
         return run_of(self._arrays, worker.state)
 
     def run(
@@ -188,7 +180,8 @@ class AnytimeSearch:
             worker.slice = max(1, min(int(steps * _SLICE_S / took_s), 10 * worker.slice))
 
     def _ended_by(self, stop: Stop, *, clock_only: bool = False) -> str | None:
-        if is_compiling(descend):  # which is not to be taken out of anybody's time limit
+        # The time of the compiler is not taken out of anybody's time limit.
+        if not self._arrays.python_only and is_compiling(descend):
             self._started_s = time.monotonic()
         elif stop.time_limit_s is not None and time.monotonic() - self._started_s >= stop.time_limit_s:
             return TIME
@@ -235,10 +228,12 @@ class AnytimeSearch:
             for habit in starting_habits(self.problem)
             for order in starting_orders(self.problem, self.objective, self._task.weight.tolist())
         ]
-        tried = [self._new_worker(order, habit, 0, self._cost) for order, habit in starts]
-        for worker in tried:
-            self._enter(worker)
-        values = [float(worker.chain.values[BEST]) for worker in tried]
+        values = [math.inf] * len(starts)
+        for at, (order, habit) in enumerate(starts):
+            if at == 0 or not self.asked():  # who asks it to end gets the first
+                worker = self._new_worker(order, habit, 0, self._cost)
+                self._enter(worker)
+                values[at] = float(worker.chain.values[BEST])
         ranked = sorted(range(len(starts)), key=lambda at: (values[at], at))
         slopes = self.objective.slopes
         workers = []

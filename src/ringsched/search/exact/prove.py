@@ -206,6 +206,7 @@ def prove(
     weights: Sequence[float] = (),
     time_limit_s: float,
     on_step: Callable[[], None] = lambda: None,
+    asked: Callable[[], bool] = lambda: False,
 ) -> Proof:
     """Return the best plan there is, or the best that was found within the time limit.
 
@@ -217,6 +218,8 @@ def prove(
         Of the finishes in the objective, all 1 for their mean; none if only the last finish counts.
     on_step
         Called every few thousand nodes.
+    asked
+        Whether to end with what there is.
     """
     rounds = Rounds(problem, weights, incumbent)
     deadline = time.monotonic() + time_limit_s
@@ -226,7 +229,7 @@ def prove(
         on_step()
         if is_compiling(explore):  # the clock stands still until the compiler has done its work
             deadline = time.monotonic() + time_limit_s
-        return time.monotonic() < deadline
+        return time.monotonic() < deadline and not asked()
 
     for piece in _pieces(problem.clock.slotted, incumbent.makespan):
         if rounds.proved or _is_close(problem, rounds) or not rounds.explore(piece, go_on):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.integration.slurm.real import Real, real_cluster
 
-from ringsched.clusters.slurm import resubmission
+from ringsched.clusters.slurm import commands
 
 GPUS = (4, 4, 8, 8)
 
@@ -19,13 +19,13 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     home = tmp_path / "home"
     home.mkdir()
-    found, mine = resubmission.pwd.getpwuid, resubmission.os.geteuid()
+    found, mine = commands.pwd.getpwuid, commands.os.geteuid()
 
     def getpwuid(uid: int) -> object:
         entry = found(uid)
         return entry if uid != mine else type(entry)((*entry[:5], str(home), entry[6]))
 
-    monkeypatch.setattr(resubmission.pwd, "getpwuid", getpwuid)
+    monkeypatch.setattr(commands.pwd, "getpwuid", getpwuid)
     return home
 
 

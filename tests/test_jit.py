@@ -208,13 +208,14 @@ def test_work_goes_on_as_plain_python_until_the_kernel_is_compiled(monkeypatch: 
     entry, compiler, numbers = jit._Entry(_capped_sum), _Compiler(), np.array([3, 20, 5])
     monkeypatch.setattr(entry, "_is_for_another_process", lambda: True)
     monkeypatch.setattr(entry, "_start_compiler", lambda: setattr(entry, "_compiler", compiler))
+    monkeypatch.setattr(entry, "_asked_s", time.monotonic())
     entry.call(0.1, 0.1, numbers)
     assert not entry.is_compiling  # for so little work nobody compiles
     entry.call(jit.ENOUGH_TO_COMPILE_S + 1, 0.1, numbers)
     assert entry.is_compiling
     assert not entry.is_compiled
     compiler.returncode = 0
-    assert entry.call(jit.ENOUGH_TO_COMPILE_S + 1, 0.1, numbers) == 18
+    assert entry.call(jit.ENOUGH_TO_COMPILE_HERE_S + 1, 0.1, numbers) == 18
     assert entry.is_compiled
 
 

@@ -70,6 +70,11 @@ def offered_load(scenario: Scenario) -> float:
     return float(_first("ringsched.workloads:offered_load", "ringsched:offered_load")(scenario))
 
 
+def known_models() -> Any:
+    """Return the catalogue of models."""
+    return _first("ringsched.formats.jobs:CATALOGUE", "ringsched:CATALOGUE")
+
+
 def search_limits(schedules: int, workers: int | None = None) -> dict[str, Any]:
     """Return the arguments of a search of so many schedules."""
     import ringsched

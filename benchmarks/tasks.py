@@ -22,7 +22,8 @@ import ringsched
 from benchmarks import adapters
 from ringsched import Job, Plan, Scenario
 from ringsched.analysis.whatif.changes import AddServers, LinkFactor, LinkSpeed, OtherContention, RemoveServer
-from ringsched.formats.jobs import CATALOGUE
+
+CATALOGUE = adapters.known_models()
 
 Work = Callable[[], Any]
 # The function to time, and what must be equal in both versions, computed from its result.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -37,6 +37,7 @@ class Runner:
     ) -> None:
         self._arrays = arrays_of(problem)
         self._pass_s, self._num_trials = problem.pass_s, num_trials
+        self._trials: dict[str, tuple[Rule, Callable[..., int], int]] = {}
         self._state = new_state(self._arrays)
         self._scratch = new_scratch(self._arrays)
         self._queue = queue_of(
@@ -56,7 +57,17 @@ class Runner:
         """Return the makespan of a trial, or None if it is infeasible or not below the deadline."""
         # Always the same types, so that numba compiles the kernel only once.
         limit = MAX_LOAD if theta is None else min(theta * CHARGE_UNITS, MAX_LOAD)
-        run = with_own(
+        known = self._trials.get(rule.name)
+        if known is None or known[0] is not rule:  # another may have the same name
+            known = self._trials[rule.name] = rule, self._trial(rule), rule.number
+        _, run, number = known
+        status = run(
+            self._arrays, self._state, self._scratch, self._queue, number, limit, kappa, float(deadline)
+        )
+        return float(self._state.finished.max(initial=0.0)) if status == DONE else None
+
+    def _trial(self, rule: Rule) -> Callable[..., int]:
+        return with_own(
             run_trial,
             rule.own,
             rule.swaps,
@@ -64,10 +75,6 @@ class Runner:
             work_s=self._num_trials * self._pass_s,
             call_s=self._pass_s,
         )
-        status = run(
-            self._arrays, self._state, self._scratch, self._queue, rule.number, limit, kappa, float(deadline)
-        )
-        return float(self._state.finished.max(initial=0.0)) if status == DONE else None
 
     def last(self) -> Run:
         """Return the last trial, if it came to its end."""

@@ -148,7 +148,7 @@ def kernels_mode() -> str:
     """Return how kernels are to run: PYTHON, COMPILED, or AUTO if nobody says."""
     mode = os.environ.get("RINGSCHED_KERNELS", AUTO)
     if mode not in (AUTO, PYTHON, COMPILED):
-        raise InputError(f"must be {PYTHON} or {COMPILED}, not {mode!r}", field="RINGSCHED_KERNELS")
+        raise InputError(f"RINGSCHED_KERNELS must be {PYTHON} or {COMPILED}, not {mode!r}")
     is_off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     return PYTHON if is_off else mode
 

@@ -1,4 +1,4 @@
-# Everything runs in .venv at the project's root; nothing else on the machine is touched.
+# Everything runs in .venv in the project directory.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.NOTPARALLEL: # the testbed measures time, and wants nothing beside it
-.PHONY: help demo test testbed kernels check format lint types layers nightly bench ratio pictures clean
+.NOTPARALLEL: # the testbed measures time and must run alone
+.PHONY: help demo test testbed kernels check format lint words types layers nightly bench ratio pictures docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -21,22 +21,26 @@ demo: $(VENV)/.ringsched ## plan an example by every policy, compare, write and 
 test: kernels ## run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed"
 
-# They are compiled once, before many need them.
+# Compiled once, before parallel tests need them.
 kernels: $(VENV)/.dev
 	@$(BIN)/python -m ringsched.compiling
 
-testbed: $(VENV)/.dev ## measure real rings between network namespaces; nothing beside it, timing is what is tested
+testbed: $(VENV)/.dev ## measure real rings between network namespaces; must run alone, because it tests timing
 	$(BIN)/python -m pytest -m "testbed and not slow" tests/calibrate
 
-check: $(VENV)/.dev ## what CI runs: format, lint, types, import layers, tests
-	@$(MAKE) kernels & kernels=$$!; $(MAKE) format lint types layers && wait $$kernels
+check: $(VENV)/.dev ## what CI runs: format, lint, words, types, import layers, documentation site, tests
+	@$(MAKE) kernels & kernels=$$!; $(MAKE) format lint words types layers docs && wait $$kernels
 	@$(MAKE) test testbed
 
 format: $(VENV)/.dev
-	$(BIN)/ruff format --check src tests examples benchmarks docs/pictures
+	$(BIN)/ruff format --check src tests examples benchmarks docs tools
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check src tests examples benchmarks docs/pictures
+	$(BIN)/ruff check src tests examples benchmarks docs tools
+
+words: $(VENV)/.dev ## check spelling, banned phrases and long sentences
+	$(BIN)/codespell *.md docs src examples benchmarks tools
+	$(BIN)/python tools/words.py
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -44,23 +48,30 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports --no-cache
 
+# Those that run kernels; the others would show nothing new as plain Python.
+KERNEL_TESTS := $(addprefix tests/,analysis bounds contention differential engine online policies property regression rules search)
+
 nightly: $(VENV)/.dev ## the long runs too, with fresh random examples, and the kernels as plain Python
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal -m "not testbed"
 	$(BIN)/python -m pytest -m testbed tests/calibrate
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed" $(KERNEL_TESTS)
 
-bench: $(VENV)/.dev ## measure, keep the results, write docs/benchmarks.md
+bench: $(VENV)/.dev kernels ## measure, keep the results, write the figures into README and docs; about 25 minutes
 	$(BIN)/python -m benchmarks.run
 
 ratio: $(VENV)/.dev ## compare the speed with another checkout, run alternately: make ratio BASE=directory
 	@test -n "$(BASE)" || { echo "give the checkout to compare with: make ratio BASE=directory" >&2; exit 2; }
 	$(BIN)/python -m benchmarks.interleaved --base "$(BASE)"
 
-pictures: $(VENV)/.dev ## draw the pictures of README and docs anew; screenshots need chromium
+pictures: $(VENV)/.dev ## redraw the pictures of README and docs; screenshots need chromium
 	$(BIN)/python docs/pictures/make.py
 
-clean: ## remove the environment and all caches
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+docs: $(VENV)/.dev ## build the documentation site, with warnings as errors: build/docs/index.html
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --doctree-dir build/doctrees docs build/docs
+	@echo "site built: build/docs/index.html"
+
+clean: ## remove the environment, the site and all caches
+	rm -rf $(VENV) demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The package itself, editable; rebuilt when its metadata change.
 $(VENV)/.ringsched: pyproject.toml

@@ -14,10 +14,13 @@ from ringsched.clusters.slurm.local import missing_programs
 settings.register_profile(
     "stable",
     derandomize=True,
+    max_examples=10 if AS_PYTHON else 50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("search", settings.get_profile("stable"), derandomize=False, print_blob=True)
+settings.register_profile(
+    "search", settings.get_profile("stable"), derandomize=False, print_blob=True, max_examples=100
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 
@@ -25,6 +28,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 os.environ.setdefault("RINGSCHED_KERNELS", "compiled")
 
 NO_SLURM = missing_programs()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than cores: tests of Slurm and of browsers wait more than they work."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

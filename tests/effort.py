@@ -1,4 +1,4 @@
-"""How much is tried: all of it at night, half by day, little where the kernels run as plain Python."""
+"""How much is tried: all of it at night, a third by day, little where the kernels run as plain Python."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ AT_NIGHT = os.environ.get("HYPOTHESIS_PROFILE") == "search"
 
 
 def examples(number: int) -> settings:
-    """So many random examples at night, half of them by day, a tenth as plain Python."""
+    """So many random examples at night, a third of them by day, a tenth as plain Python."""
     return settings(max_examples=tried(number))
 
 
 def tried(number: int) -> int:
-    """So many cases at night, half of them by day, a tenth as plain Python."""
-    return -(-number // (10 if AS_PYTHON else 1 if AT_NIGHT else 2))
+    """So many cases at night, a third of them by day, a tenth as plain Python."""
+    return -(-number // (10 if AS_PYTHON else 1 if AT_NIGHT else 3))

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Cluster, Placement, Plan, Scenario, Server, Switch
+from ringsched.model import Cluster, Placement, Plan, Scenario, Server, Switch
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "first.toml"
 SCRIPT = "<script>window.hacked = 1</script>"

@@ -109,6 +109,7 @@ def job_fields(draw: st.DrawFn, capacity: int) -> dict[str, Any]:
         "minibatch": draw(st.integers(1, 3)),
         "forward_ms": draw(st.sampled_from(FORWARD_MS)),
         "backward_ms": draw(st.sampled_from(BACKWARD_MS)),
+        "buckets": draw(st.sampled_from([1, 1, 2, 3, 25])),
         "server_slack": draw(st.sampled_from([1.0, 1.5, 4.0])),
         "weight": draw(st.sampled_from([1.0, 1.0, 2.5])),
     }

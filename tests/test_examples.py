@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 @pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_script(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RINGSCHED_KERNELS", raising=False)  # as a reader has it
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
@@ -34,7 +34,8 @@ def test_scenario(file: Path, policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", ["QuietUplinks", "emptiest_servers"])
-def test_own_policy_by_command(policy: str, tmp_path: Path) -> None:
+def test_own_policy_by_command(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RINGSCHED_KERNELS", raising=False)  # as a reader has it
     plan_file = tmp_path / "plan.json"
     given = ["--policy", f"{EXAMPLES / 'own_policy.py'}:{policy}", "-o", str(plan_file)]
     done = CliRunner().invoke(command, ["plan", str(EXAMPLES / "first.toml"), *given])

@@ -42,7 +42,7 @@ def test_threads_that_compile_kernels_leave_the_setting_of_numba_alone(
 
     first.__module__ = second.__module__ = "ringsched.engine.events"
     monkeypatch.setattr(numba, "njit", slow)
-    monkeypatch.setattr(jit, "_cache_folder", lambda _package: str(tmp_path))
+    monkeypatch.setattr(jit, "_cache_directory", lambda _package: str(tmp_path))
     before = numba.config.CACHE_DIR
     threads = [Thread(target=jit.compiled, args=(function,)) for function in (first, second)]
     for thread in threads:
@@ -151,7 +151,7 @@ def test_a_package_is_compiled_again_only_for_what_its_kernels_may_call(
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
 
     def folders() -> dict[str, str | None]:
-        return {package: jit._cache_folder.__wrapped__(package) for package in jit._USED}
+        return {package: jit._cache_directory.__wrapped__(package) for package in jit._USED}
 
     before = folders()
     (tmp_path / "rules" / "rule.py").write_text("changed")
@@ -179,8 +179,18 @@ print(sorted(name for name in ("numba", "llvmlite") if name in sys.modules))
 """
 
 
-def test_small_problems_do_not_load_the_compiler(tmp_path: Path) -> None:
-    done = _in_a_fresh_process(SMALL, XDG_CACHE_HOME=str(tmp_path), NUMBA_CACHE_DIR="")
+# A search that could go on for seconds loads its kernel if it is in the cache.
+MARKED = """
+from ringsched import jit
+from ringsched.compiling import KERNELS
+for name in KERNELS:
+    jit._kept_mark(name).touch()
+"""
+
+
+@pytest.mark.parametrize("code", [SMALL, MARKED + SMALL.replace('"search", ', "")], ids=["cold", "warm"])
+def test_small_problems_do_not_load_the_compiler(code: str, tmp_path: Path) -> None:
+    done = _in_a_fresh_process(code, XDG_CACHE_HOME=str(tmp_path), NUMBA_CACHE_DIR="")
     assert (done.stdout, done.stderr) == ("[]\n", "")
     assert not list(tmp_path.rglob("*.nbi"))  # and nothing was compiled
 
@@ -268,6 +278,14 @@ def test_a_compiler_ends_with_the_process_it_compiles_for(tmp_path: Path) -> Non
         assert compiler.stdin is not None
         compiler.stdin.close()
         assert compiler.wait(timeout=60) == 1
+
+
+def test_a_compiler_that_is_done_says_so_while_its_parent_goes_on(tmp_path: Path) -> None:
+    """It was aborted, because a thread of it still read from the pipe."""
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), jit.COMPILES: "x"}
+    command = [sys.executable, "-m", "ringsched.compiling", "ringsched.no.such.kernel"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as compiler:
+        assert compiler.wait(timeout=60) == 2
 
 
 def test_two_copies_of_the_source_have_marks_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from ringsched._version import __version__
 from ringsched.verify import verify  # now: its package has the same name
 
 if TYPE_CHECKING:
-    from ringsched.analysis.compare.compare import Comparison, compare
+    from ringsched.analysis.compare.compare import compare
     from ringsched.analysis.explain.explain import explain
     from ringsched.analysis.metrics import metrics_of
     from ringsched.analysis.whatif.new_job import whatif_job
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from ringsched.model.contention import Contention
     from ringsched.model.job import Job
     from ringsched.model.objective import OBJECTIVES
-    from ringsched.model.placement import Placement
-    from ringsched.model.plan import Plan, PlannedJob
+    from ringsched.model.plan import Plan
     from ringsched.model.scenario import Scenario, Time
     from ringsched.online.simulate import simulate
     from ringsched.online.simulation import Simulation
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 # Loaded when first asked for, so that `import ringsched` and every command start at once. All else is
 # reached through its package.
 _LATER = {
-    "Comparison": "ringsched.analysis.compare.compare",
     "compare": "ringsched.analysis.compare.compare",
     "explain": "ringsched.analysis.explain.explain",
     "metrics_of": "ringsched.analysis.metrics",
@@ -69,9 +67,7 @@ _LATER = {
     "Contention": "ringsched.model.contention",
     "Job": "ringsched.model.job",
     "OBJECTIVES": "ringsched.model.objective",
-    "Placement": "ringsched.model.placement",
     "Plan": "ringsched.model.plan",
-    "PlannedJob": "ringsched.model.plan",
     "Scenario": "ringsched.model.scenario",
     "Time": "ringsched.model.scenario",
     "simulate": "ringsched.online.simulate",
@@ -90,15 +86,12 @@ __all__ = [
     "OBJECTIVES",
     "ORDERS",
     "Cluster",
-    "Comparison",
     "Contention",
     "Infeasible",
     "InputError",
     "Job",
     "Observer",
-    "Placement",
     "Plan",
-    "PlannedJob",
     "Policy",
     "PolicyError",
     "RingschedError",

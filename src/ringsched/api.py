@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ringsched.bounds.lower_bound import lower_bounds as _lower_bounds
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.state import Run, outcome_of
-from ringsched.errors import Infeasible, InputError, UnknownName
-from ringsched.model import OBJECTIVES, Bound, Certificate, Outcome, Plan, PlannedJob, Scenario
-from ringsched.model.checks import instance, integer, number
+from ringsched.errors import InputError, UnknownName
+from ringsched.model import OBJECTIVES, Bound, Outcome, Plan, PlannedJob, Scenario
+from ringsched.model.checks import instance
 from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.policies.custom import CustomPolicy, PolicyFile, policy_of
-from ringsched.policies.policy import (
-    ORDERS,
-    Limits,
-    Observer,
-    Policy,
-    Progress,
-    Settings,
-    Stop,
-    order_named,
-    plan_of,
-)
+from ringsched.policies.plans import planned, settings_of
+from ringsched.policies.policy import ORDERS, Observer, Policy, Progress, Stop
 from ringsched.policies.table import DEFAULT_POLICY, policies, policy_named
-from ringsched.search.bisection import Candidate
+from ringsched.rules.runner import replay as replay_run
 
 __all__ = ["DEFAULT_POLICY", "OBJECTIVES", "ORDERS", "list_policies", "lower_bounds", "plan", "replay"]
 
@@ -86,7 +73,6 @@ def plan(
     True
     """
     chosen = policy_named(policy) if isinstance(policy, str) else policy_of(policy)
-    criterion = _stop_of(stop)
     settings = settings_of(
         chosen,
         order=order,
@@ -95,101 +81,10 @@ def plan(
         slack=slack,
         seed=seed,
         objective=objective,
-        stop=criterion,
+        stop=stop,
         workers=workers,
     )
-    problem = problem_of(instance(scenario, "scenario", Scenario))
-    chosen.check_model(scenario.contention)
-    watch = _Watch(observer or Observer(), criterion.when)
-    settings = replace(
-        settings,
-        limits=replace(settings.limits, should_stop=watch.should_stop),
-        on_trial=watch.trial,
-        on_progress=watch.progress,
-        on_better=lambda best: watch.better(lambda: _plan(problem, best(), chosen, settings)),
-    )
-    candidate = chosen.candidate(problem, settings) if scenario.jobs else Candidate(Run((), (), ()), {})
-    if candidate is None:
-        raise _infeasible(problem, chosen, settings)
-    return _plan(problem, candidate, chosen, settings)
-
-
-def _stop_of(stop: object) -> Stop:
-    if stop is None or isinstance(stop, Stop):
-        return stop or Stop()
-    if callable(stop):
-        return Stop(when=stop)
-    raise InputError("must be a Stop, or a function of the progress", field="stop")
-
-
-class _Watch:
-    """An observer, told no more than it wants to know, and a stop criterion that is a function."""
-
-    def __init__(self, observer: Observer, says_stop: Callable[[Progress], bool] | None) -> None:
-        instance(observer, "observer", Observer)
-        self._observer, self._says_stop = observer, says_stop
-        self._wants_plans = getattr(observer.better, "__func__", None) is not Observer.better
-        self._next_plan_s = -math.inf
-        self._stopped = False
-        self.trial = observer.trial
-
-    def progress(self, progress: Progress) -> None:
-        self._observer.progress(progress)
-        if self._says_stop is not None and self._says_stop(progress):
-            self._stopped = True
-
-    def should_stop(self) -> bool:
-        return self._stopped or self._observer.should_stop()
-
-    def better(self, plan: Callable[[], Plan]) -> None:
-        if self._wants_plans and time.monotonic() >= self._next_plan_s:
-            self._observer.better(plan())
-            self._next_plan_s = time.monotonic() + self._observer.better_every_s
-
-
-def settings_of(
-    policy: Policy,
-    *,
-    order: str | None = None,
-    kappa: int | None = None,
-    theta: int | None = None,
-    slack: float | None = None,
-    seed: int = 0,
-    objective: str = MAKESPAN.name,
-    stop: Stop = Stop(),  # noqa: B008 - it is frozen
-    workers: int | None = None,
-) -> Settings:
-    """Return what `plan` is asked for, or raise if something is wrong, or means nothing to the policy."""
-    settings = Settings(
-        order=policy.order if order is None else order_named(order),
-        kappa=_checked(kappa, "kappa", integer, minimum=1),
-        theta=_checked(theta, "theta", integer, minimum=1),
-        slack=_checked(slack, "slack", number, minimum=1),
-        seed=integer(seed, "seed", minimum=0),
-        objective=objective_named(objective),
-        limits=Limits(
-            time_limit_s=_checked(stop.time_limit_s, "time-limit", number, minimum=0),
-            iterations=_checked(stop.schedules, "iterations", integer, minimum=0),
-            gap=1.0 if stop.gap is None else number(stop.gap, "gap", minimum=1),
-            threads=_checked(workers, "threads", integer, minimum=1),
-            watched=stop.when is not None,
-        ),
-    )
-    given = {"kappa": kappa, "theta": theta, "slack": slack, "time-limit": stop.time_limit_s}
-    _check_options(policy, given | {"iterations": stop.schedules, "gap": stop.gap, "threads": workers})
-    return settings
-
-
-def _checked(value: Any, field: str, check: Callable[..., Any], *, minimum: int) -> Any:
-    return None if value is None else check(value, field, minimum=minimum)
-
-
-def _check_options(policy: Policy, given: Mapping[str, object]) -> None:
-    """Raise if something was given that the policy does not look at."""
-    for option, value in given.items():
-        if value is not None and option not in policy.options:
-            takers = ", ".join(other.name for other in policies() if option in other.options)
-            raise InputError(f"means nothing to policy {policy.name!r}, only to {takers}", field=option)
+    return planned(problem_of(instance(scenario, "scenario", Scenario)), chosen, settings, observer)
 
 
 def replay(scenario: Scenario, plan: Plan) -> Outcome:
@@ -205,8 +100,6 @@ def replay(scenario: Scenario, plan: Plan) -> Outcome:
 
 def replayed(problem: Problem, plan: Plan) -> Run:
     """Return the run of a plan's starts and placements, for those who need more than its outcome."""
-    from ringsched.rules.runner import replay as replay_run
-
     scenario = problem.scenario
     by_name = {job.name: job for job in plan.jobs}
     if set(by_name) != {job.name for job in scenario.jobs} or len(by_name) != len(plan.jobs):
@@ -260,44 +153,3 @@ def list_policies(*, online: bool = False) -> tuple[Policy, ...]:
     ['contention-aware', 'rolling']
     """
     return policies(online=online)
-
-
-def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Settings) -> Plan:
-    """Return the plan of a candidate."""
-    return plan_of(
-        problem,
-        candidate.run,
-        policy=policy.name,
-        order=settings.order,
-        params=candidate.params,
-        slack=settings.slack,
-        seed=settings.seed,
-        objective=settings.objective,
-        certificate=_certificate(problem, candidate, policy),
-        ended=candidate.ended,
-    )
-
-
-def _certificate(problem: Problem, candidate: Candidate, policy: Policy) -> Certificate | None:
-    """Return what the policy's theorem claims, whatever the objective, of the makespan."""
-    if policy.certify is None or not problem.scenario.jobs:
-        return None
-    return policy.certify(problem, candidate, problem.clock.units(_lower_bounds(problem)[0].value_s))
-
-
-def _infeasible(problem: Problem, policy: Policy, settings: Settings) -> Infeasible:
-    bound_s = _lower_bounds(problem)[0].value_s  # the horizon is about the makespan
-    horizon_s = problem.scenario.time.horizon_s
-    limits = [
-        "" if horizon_s is None else f"within the horizon of {horizon_s:g} s",
-        "" if settings.theta is None else f"with theta = {settings.theta}",
-    ]
-    why = " and ".join(limit for limit in limits if limit) if "theta" in policy.options else ""
-    missed = (
-        f"{why}: policy {policy.name!r} finds no such plan"
-        if why
-        else f"under policy {policy.name!r}: it never places a job"
-    )
-    return Infeasible(
-        f"infeasible {missed}; no plan at all can end before {bound_s:g} s", lower_bound_s=bound_s
-    )

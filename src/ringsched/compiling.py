@@ -117,8 +117,12 @@ KERNELS: dict[str, Callable[[Problem], None]] = {
 
 
 def _end_with_parent() -> None:
-    """End when the process for which this one compiles has ended: its end of the pipe is closed then."""
-    sys.stdin.buffer.read()
+    """End when the process for which this one compiles has ended: its end of the pipe is closed then.
+
+    Not by `sys.stdin`: Python aborts at its end if a thread still reads that.
+    """
+    while os.read(0, 1024):
+        pass
     os._exit(1)
 
 

@@ -46,7 +46,7 @@ class InputError(RingschedError):
         self.file = file
 
     def located(self, *, place: str | None = None, file: str | None = None) -> InputError:
-        """Return the same error with its place and file filled in by someone who knows them better."""
+        """Return the same error with its place and file, which the caller knows."""
         error = copy(self)
         error.place, error.file = place or self.place, file or self.file
         return error
@@ -97,7 +97,7 @@ class PolicyError(RingschedError):
 class AdapterError(RingschedError):
     """A system that ringsched drives, such as Slurm, refused, failed or did not answer.
 
-    `refused` tells a clear no from silence: after a timeout nobody knows whether it was done.
+    `refused` is False if the outcome is unknown: after a timeout, the system may have done it or not.
     """
 
     exit_code = 1

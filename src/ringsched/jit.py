@@ -3,9 +3,9 @@
 A kernel is a plain Python function that numba can compile. `compiled` makes its twin: the same code in
 which the kernels it calls are their twins. So one text runs both ways, with the same results.
 
-`runnable` chooses. A little work is done as it reads, and numba is not even loaded. Where there is more
-of it, the twin is loaded from the cache; if it is not there yet, another process compiles it meanwhile,
-and the work goes on as plain Python. `RINGSCHED_KERNELS=python` or `compiled` forces one.
+`runnable` chooses. A small amount of work is done as plain Python, without loading numba. For more work,
+the twin is loaded from the cache. If it is not cached yet, another process compiles it while the work
+continues as plain Python. `RINGSCHED_KERNELS=python` or `compiled` forces one of them.
 
 numba's cache looks only at the file of the function it compiles, not at the kernels that function
 calls. Ours is keyed by the text of all kernel files it may call, package by package, so that no stale
@@ -35,7 +35,8 @@ from typing import Any, TypeVar
 from ringsched.errors import InputError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-Swaps = Mapping[Callable[..., Any], Callable[..., Any]]  # kernels, and those that stand in for them
+_Class = TypeVar("_Class", bound=type)
+Swaps = Mapping[Callable[..., Any], Callable[..., Any]]  # kernels, and their replacements
 
 _PACKAGE = Path(__file__).parent
 # The packages with kernels, and the packages whose kernels and types they use.
@@ -49,7 +50,8 @@ _USED = {
 }
 _OURS = re.compile("kernels-[0-9a-f]{16}")
 _LOCK = threading.RLock()
-_OPTIONS: dict[Callable[..., Any], dict[str, Any]] = {}  # of each kernel: what numba is told of it
+_OPTIONS: dict[Callable[..., Any], dict[str, Any]] = {}  # of each kernel: its options for numba
+_BY_POINTER: list[type] = []
 _PYTHON_ONLY: set[Callable[..., Any]] = set()
 _TWINS: dict[tuple[Callable[..., Any], bool], Callable[..., Any]] = {}
 
@@ -65,27 +67,33 @@ SILENT_S = 2.0
 
 
 def kernel(function: _Function) -> _Function:
-    """Say that `function` can be compiled.
+    """Mark `function` as one that can be compiled.
 
     Kernels allocate nothing, so they do without reference counts; counting those of the arrays in our
     named tuples at every call took three quarters of the time.
     """
-    _OPTIONS[function] = {}
+    _OPTIONS.setdefault(function, {})
     return function
 
 
 def part(function: _Function) -> _Function:
-    """Say that `function` is compiled as a part of the kernels that call it, to save the compiler's time.
+    """Mark `function` as one that is inlined into the kernels that call it, to save compile time.
 
-    LLVM optimises all that a kernel calls once more for each kernel; a chain of them is compiled as
-    often as it is long. A part is put in where it is called and never compiled by itself.
+    LLVM optimises the callees of a kernel again for each kernel, so a chain of N kernels is compiled N
+    times. A part is inlined and never compiled by itself.
     """
     _OPTIONS[function] = {"inline": "always"}
     return function
 
 
+def by_pointer(cls: _Class) -> _Class:
+    """Mark this named tuple as one that compiled kernels pass by pointer; see numba_records.py."""
+    _BY_POINTER.append(cls)
+    return cls
+
+
 def python_only(function: _Function) -> _Function:
-    """Say that `function` is called only where kernels run as Python; compiled ones do nothing there."""
+    """Mark `function` as one that only kernels run as Python call; compiled kernels skip the call."""
     _OPTIONS[function] = {}
     _PYTHON_ONLY.add(function)
     return function
@@ -94,16 +102,16 @@ def python_only(function: _Function) -> _Function:
 def runnable(
     function: _Function, *, python: bool = False, work_s: float = 0.0, call_s: float = 0.0
 ) -> _Function:
-    """Return a kernel as it is to be called from Python.
+    """Return a kernel in the form that Python calls.
 
     Parameters
     ----------
     python
-        It can run only as it reads: it calls a user's own Python.
+        It cannot be compiled: it calls Python code of the user.
     work_s
         How long all its calls are expected to take as plain Python.
     call_s
-        How long one of them is; only if that is long, the compiler is waited for.
+        How long one call is expected to take. Only a long call waits for the compiler.
     """
     mode = kernels_mode()
     if python or mode == PYTHON:
@@ -123,10 +131,10 @@ def with_own(
     work_s: float = 0.0,
     call_s: float = 0.0,
 ) -> Callable[..., Any]:
-    """Return a kernel whose last argument is a kernel of the user's, or None; call it without that.
+    """Return a kernel whose last argument is a kernel of the user, or None; call it without that argument.
 
-    A call of the user's kernel by a pointer takes longer than many a kernel itself. So `function` is
-    compiled anew, with the kernels of `swaps` in place of others, and not kept in the cache.
+    A call of the user's kernel by pointer takes longer than many kernels do. So `function` is compiled
+    again with the replacements in `swaps`. The result is not cached.
     """
     if own is None:
         run = runnable(function, python=python, work_s=work_s, call_s=call_s)
@@ -140,12 +148,12 @@ def with_own(
                 sys.stderr.write("ringsched: compiling a rule of your own; about half a minute\n")
             text = _twin_text(function, swaps)
             _WITH_OWN[function, own] = _jitted(text, None, {}, is_entry=True)
-    compiled_anew = _WITH_OWN[function, own]
-    return lambda *arguments: compiled_anew(*arguments, None)
+    recompiled = _WITH_OWN[function, own]
+    return lambda *arguments: recompiled(*arguments, None)
 
 
 def kernels_mode() -> str:
-    """Return how kernels are to run: PYTHON, COMPILED, or AUTO if nobody says."""
+    """Return how kernels run: PYTHON, COMPILED, or AUTO if the environment sets neither."""
     mode = os.environ.get("RINGSCHED_KERNELS", AUTO)
     if mode not in (AUTO, PYTHON, COMPILED):
         raise InputError(f"RINGSCHED_KERNELS must be {PYTHON} or {COMPILED}, not {mode!r}")
@@ -154,7 +162,7 @@ def kernels_mode() -> str:
 
 
 def is_settled(function: Callable[..., Any]) -> bool:
-    """Whether a kernel will run as it does now for good."""
+    """Whether a kernel will run from now on as it does now."""
     entry = _ENTRIES.get(function)
     return kernels_mode() != AUTO or (entry is not None and entry.is_compiled)
 
@@ -206,7 +214,7 @@ class _Entry:
             return self._twin
 
     def _look_for_twin(self, work_s: float, call_s: float) -> None:
-        with _LOCK:  # several threads may come at once
+        with _LOCK:  # several threads may call it at once
             if self._twin is not None:
                 return
             if self._compiler is None and self._is_for_another_process():
@@ -227,7 +235,7 @@ class _Entry:
         return kept is not None and not kept.exists() and COMPILES not in os.environ
 
     def _start_compiler(self) -> None:
-        """Compile in another process: this one goes on, and hears Ctrl-C at once."""
+        """Compile in another process, so that this one continues and reacts to Ctrl-C at once."""
         environment = os.environ | {"RINGSCHED_KERNELS": COMPILED, COMPILES: self._name}
         source = str(_PACKAGE.parent)  # this very code, wherever it was loaded from
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
@@ -272,16 +280,16 @@ def _end_compilers() -> None:
 
 def compiled(function: _Function) -> _Function:
     """Return the twin of a kernel that numba compiles when it is first called, or loads from the cache."""
-    with _LOCK:  # several threads may come at once, and numba's setting is one for all
+    with _LOCK:  # several threads may call it at once, and numba's setting is global
         twin: _Function = _twin(function, is_entry=True)
         return twin
 
 
 @contextmanager
 def kept_once(names: list[str]) -> Iterator[bool]:
-    """Put twins of kernels into the cache: say whether they are there already, and note that they are.
+    """Yield whether the twins of kernels are in the cache already; mark them as cached afterwards.
 
-    Of several processes that want the same ones, one compiles and the others wait for it.
+    If several processes need the same twins, one compiles them and the rest wait for it.
     """
     from filelock import FileLock
 
@@ -304,7 +312,7 @@ def _twin(function: Any, *, is_entry: bool, swaps: Swaps | None = None) -> Any:
 
 
 def _twin_text(function: Any, swaps: Swaps | None = None) -> Any:
-    """Return the function with the twins of the kernels it calls, or of those that stand in for them."""
+    """Return the function with the twins of the kernels it calls, or of their replacements."""
     text = _does_nothing if function in _PYTHON_ONLY else function
     twins = {
         name: _twin((swaps or {}).get(other, other), is_entry=False, swaps=swaps)
@@ -317,7 +325,7 @@ def _twin_text(function: Any, swaps: Swaps | None = None) -> Any:
 
 
 def _uses(function: Any, swaps: Swaps) -> bool:
-    """Whether a kernel calls one for which another stands in, by itself or through others."""
+    """Whether a kernel calls one that is replaced, directly or indirectly."""
     return any(other in swaps or _uses(other, swaps) for other in _called(function).values())
 
 
@@ -344,20 +352,25 @@ def _jitted(function: Any, module: str | None, options: dict[str, Any], *, is_en
     """Return what numba makes of a function; only those that Python calls have a wrapper and are kept."""
     import numba
 
+    from ringsched.numba_compiler import InnerCompiler, KernelCompiler
+    from ringsched.numba_records import register
+
+    register(_BY_POINTER)
     package = module.split(".")[1] if module and module.startswith("ringsched.") else None
-    folder = None if package is None or not is_entry else _cache_folder(package)
+    directory = None if package is None or not is_entry else _cache_directory(package)
     config: Any = numba.config  # numba fills its settings in at run time
-    theirs, config.CACHE_DIR = config.CACHE_DIR, folder or config.CACHE_DIR
+    theirs, config.CACHE_DIR = config.CACHE_DIR, directory or config.CACHE_DIR
     try:
         njit: Any = numba.njit  # which does not declare all its options
         return njit(
             function,
-            cache=folder is not None,
+            cache=directory is not None,
             nogil=True,
             error_model="numpy",
             _nrt=False,
             no_cfunc_wrapper=True,
             no_cpython_wrapper=not is_entry,
+            pipeline_class=KernelCompiler if is_entry else InnerCompiler,
             **options,
         )
     finally:
@@ -365,24 +378,27 @@ def _jitted(function: Any, module: str | None, options: dict[str, Any], *, is_en
 
 
 @cache
-def _cache_folder(package: str) -> str | None:
-    """Return where compiled kernels are kept; None if there is no place, then they are compiled again."""
+def _cache_directory(package: str) -> str | None:
+    """Return the cache directory of compiled kernels; None if none is writable, so nothing is cached."""
     digest = hashlib.sha256()
     constants = (_PACKAGE / "model" / name for name in ("checks.py", "objective.py"))
-    for path in (Path(__file__), *constants, *_kernel_files(package)):
+    compiler = (
+        Path(__file__).with_name(name) for name in ("jit.py", "numba_compiler.py", "numba_records.py")
+    )
+    for path in (*compiler, *constants, *_kernel_files(package)):
         digest.update(path.read_bytes())
     for base in (os.environ.get("NUMBA_CACHE_DIR"), _user_cache()):
-        folder = Path(base or "") / f"kernels-{digest.hexdigest()[:16]}"
-        if base and _is_writable(folder):
-            _prune(folder)
-            return str(folder)
+        directory = Path(base or "") / f"kernels-{digest.hexdigest()[:16]}"
+        if base and _is_writable(directory):
+            _prune(directory)
+            return str(directory)
     return None
 
 
 def _kept_mark(name: str) -> Path | None:
-    """Return the file that says that the twin of a kernel is in the cache; None if it cannot be there."""
-    folder = _cache_folder(name.split(".")[1]) if name.startswith("ringsched.") else None
-    return None if folder is None else Path(folder) / f"{name}-{_machine()}.kept"
+    """Return the file that marks the twin of a kernel as cached; None if there is no cache."""
+    directory = _cache_directory(name.split(".")[1]) if name.startswith("ringsched.") else None
+    return None if directory is None else Path(directory) / f"{name}-{_machine()}.kept"
 
 
 @cache
@@ -397,21 +413,21 @@ def _machine() -> str:
 
     try:
         versions = [version("numba"), version("llvmlite")]
-    except PackageNotFoundError:  # installed without saying which
+    except PackageNotFoundError:  # installed without metadata
         versions = []
     # numba keeps what it compiled by the path of the source, too.
-    told = "/".join((sys.version, platform.machine(), processor, str(_PACKAGE), *versions))
-    return hashlib.sha256(told.encode()).hexdigest()[:12]
+    described = "/".join((sys.version, platform.machine(), processor, str(_PACKAGE), *versions))
+    return hashlib.sha256(described.encode()).hexdigest()[:12]
 
 
 def _prune(used: Path) -> None:
-    """Mark our folder as used, and remove those of other versions that were not for a month."""
+    """Mark our directory as used, and remove those of other versions that were not used for a month."""
     try:
         used.mkdir(exist_ok=True)
         os.utime(used)
-        for folder in used.parent.iterdir():
-            if _OURS.fullmatch(folder.name) and time.time() - folder.stat().st_mtime > UNUSED_S:
-                shutil.rmtree(folder, ignore_errors=True)
+        for directory in used.parent.iterdir():
+            if _OURS.fullmatch(directory.name) and time.time() - directory.stat().st_mtime > UNUSED_S:
+                shutil.rmtree(directory, ignore_errors=True)
     except OSError:
         pass  # a cache that is not tidy is no reason to stop
 
@@ -424,15 +440,15 @@ def _user_cache() -> Path | None:
     from platformdirs import user_cache_path
 
     try:
-        folder = user_cache_path("ringsched", appauthor=False)
+        directory = user_cache_path("ringsched", appauthor=False)
     except RuntimeError:  # a user without a home, as in some containers
         return None
-    return folder if folder.is_absolute() else None  # platformdirs before 4.12 says "~/.cache" then
+    return directory if directory.is_absolute() else None  # platformdirs before 4.12 says "~/.cache" then
 
 
-def _is_writable(folder: Path) -> bool:
+def _is_writable(directory: Path) -> bool:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
     except OSError:
         return False
-    return os.access(folder, os.W_OK)
+    return os.access(directory, os.W_OK)

@@ -9,10 +9,10 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import InputError, Plan, PlannedJob, Scenario, Server
+from ringsched import InputError, Plan, Scenario, Server
 from ringsched.analysis.explain.ledger import Ledger
 from ringsched.errors import UnknownName
-from ringsched.model import Placement
+from ringsched.model import Placement, PlannedJob
 
 BY_HAND = ringsched.load_scenario("examples/blame.toml")
 SPREAD = {
@@ -67,7 +67,7 @@ def test_the_parts_are_those_computed_by_hand(by_hand: Ledger) -> None:
 
 def test_the_blame_is_that_laid_by_hand(by_hand: Ledger) -> None:
     blames = {
-        (blame.victim, blame.culprit, blame.link): round(blame.seconds, 9) for blame in by_hand.blames()
+        (blame.victim, blame.culprit, blame.link): round(blame.seconds, 9) for blame in by_hand.attributions()
     }
     assert blames == {
         ("a", "b", "s0"): 6,
@@ -79,7 +79,7 @@ def test_the_blame_is_that_laid_by_hand(by_hand: Ledger) -> None:
         ("c", "a", "s1"): 4,
         ("c", "b", "s1"): 4,
     }
-    assert [blame.seconds for blame in by_hand.blames()] == sorted(blames.values(), reverse=True)
+    assert [blame.seconds for blame in by_hand.attributions()] == sorted(blames.values(), reverse=True)
     assert by_hand.by_culprit() == pytest.approx({"a": 14, "b": 14, "c": 8})
     assert by_hand.by_victim() == pytest.approx({"a": 14, "b": 14, "c": 8})
     assert by_hand.by_link() == pytest.approx({"s1": 24, "s0": 12})
@@ -223,7 +223,7 @@ def test_racks_are_blamed_too_and_named_as_racks() -> None:
     gpus = [{"s0": [0], "s2": [0]}, {"s1": [0], "s3": [0]}]  # they meet above the racks only
     ledger = ringsched.explain(setting, placed(setting, gpus))
     assert ledger.by_link() == pytest.approx({"rack s0": 2 * 4 * 2.0})  # 8 Gbit at 2 instead of 4 Gbit/s
-    assert {blame.link for blame in ledger.blames()} == {"rack s0"}
+    assert {blame.link for blame in ledger.attributions()} == {"rack s0"}
     assert [link.kind for link in ledger.links] == ["server"] * 4 + ["rack"] * 2
     assert ledger.job("a").links == ("s0", "s2", "rack s0", "rack r")
 
@@ -262,12 +262,12 @@ def test_waiting_names_those_who_held_the_gpus() -> None:
 def test_an_empty_plan() -> None:
     setting = scenario(cluster(2))
     ledger = ringsched.explain(setting, ringsched.plan(setting))
-    assert (ledger.jobs, ledger.blames(), ledger.by_link(), ledger.matrix()) == ((), (), {}, {})
+    assert (ledger.jobs, ledger.attributions(), ledger.by_link(), ledger.matrix()) == ((), (), {}, {})
     assert ledger.worst_culprits() == {}
 
 
 def test_an_unknown_job_is_guessed(by_hand: Ledger) -> None:
-    for ask in (by_hand.job, by_hand.without, lambda name: by_hand.blames(victim=name)):
+    for ask in (by_hand.job, by_hand.without, lambda name: by_hand.attributions(victim=name)):
         with pytest.raises(UnknownName, match=r"unknown job 'd'.*choose from a, b, c"):
             ask("d")
 
@@ -275,10 +275,10 @@ def test_an_unknown_job_is_guessed(by_hand: Ledger) -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"finish_s": 30}, "does not do what the plan says"),
-        ({"start_s": 10}, "does not do what the plan says"),
-        ({"start_s": 1.5}, "does not do what the plan says"),  # within the first slot
-        ({"start_s": -1.0}, "does not do what the plan says"),
+        ({"finish_s": 30}, "does not run as the plan states"),
+        ({"start_s": 10}, "does not run as the plan states"),
+        ({"start_s": 1.5}, "does not run as the plan states"),  # within the first slot
+        ({"start_s": -1.0}, "does not run as the plan states"),
         ({"gpus": Placement({"s1": [2], "s0": [7]})}, "cannot be used"),
         ({"name": "z"}, "jobs are not those of the scenario"),
     ],
@@ -308,5 +308,5 @@ def test_running_jobs_elsewhere_or_starts_before_the_submit_are_refused() -> Non
     moved = good.replace(jobs=(good.jobs[0].replace(gpus=Placement({"s0": [0], "s1": [2]})), good.jobs[1]))
     early = placed(setting, [held, {"s0": [1], "s1": [1]}], [0, 0])
     for wrong, name in ((moved, "a"), (early, "b")):
-        with pytest.raises(InputError, match=f"job '{name}' does not do what the plan says"):
+        with pytest.raises(InputError, match=f"job '{name}' does not run as the plan states"):
             ringsched.explain(setting, wrong)

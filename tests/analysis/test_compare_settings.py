@@ -16,6 +16,7 @@ from tests.scenarios import cluster, job, scenario
 import ringsched
 from ringsched import InputError, Scenario, compare
 from ringsched.analysis.compare import runs, workers
+from ringsched.analysis.compare.compare import Comparison
 from ringsched.analysis.compare.ranking import Ranking, doubts, rankings, side, stabilities
 from ringsched.analysis.compare.rows import ADDED, COLUMNS
 from ringsched.analysis.compare.runs import ComparisonRow
@@ -40,7 +41,7 @@ def links(degradation: float) -> list[Scenario]:
     return [one_link(degradation, iterations) for iterations in (1000, 1500, 3000)]
 
 
-def by_makespan(result: ringsched.Comparison) -> Ranking:
+def by_makespan(result: Comparison) -> Ranking:
     found = result.rankings[0]
     assert found.metric == "makespan_s"
     return found
@@ -203,17 +204,17 @@ def test_every_doubt_is_told_apart() -> None:
         ({"contention_models": ["paper", "reserved"]}, "contention: lanes is required with model"),
         (
             {"contention_models": MODELS, "policies": ["search", "exact"]},
-            "names 'max-min', under which policy 'exact' cannot plan; leave out one of them",
+            "names 'max-min', which policy 'exact' does not support; leave out one of them",
         ),
         (
             {"contention_models": MODELS, "policies": ["adaptive-overlap"]},
-            "contention-models names 'max-min', under which policy 'adaptive-overlap' cannot plan",
+            "contention-models names 'max-min', which policy 'adaptive-overlap' does not support",
         ),
         (
             {"contention_models": ["max-min"], "scenarios": [one_link(0.1), one_link(0.2)]},
             "is the same scenario as one-link under contention model max-min",
         ),
-        ({"draws": 3}, "draws needs a calibration, as `ringsched calibrate fit -o` writes it"),
+        ({"draws": 3}, "draws needs a calibration; `ringsched calibrate fit -o FILE` writes one"),
         ({"draws": -1}, "draws must be an integer >= 0"),
         (
             {"draws": 3, "calibration": Calibration(degradation=0.2)},
@@ -322,7 +323,7 @@ def test_every_draw_is_a_comparison_and_the_counts_are_theirs() -> None:
     assert found.fitted == pytest.approx(fitted)
     assert stability.num_same == found.num_same == sum((each > 1) == (fitted > 1) for each in ratios)
     assert result.notes == (
-        "not drawn, for want of an interval: inter_server_gbps, share, server_latency_ms",
+        "not drawn, because they have no interval: inter_server_gbps, share, server_latency_ms",
     )
 
 
@@ -360,7 +361,7 @@ def test_draws_are_the_same_under_every_model_and_the_model_stays() -> None:
         model = ONE_LINK.replace(contention=ONE_LINK.contention.replace(model=row.contention))
         assert row.scenario_sha256 == apply_calibration(measured, model).sha256()
     assert [len(model.stability) for model in result.models] == [6, 6]
-    assert result.notes == ("unknown to max-min, left out there: degradation, share",)
+    assert result.notes == ("not used by max-min: degradation, share",)
 
 
 def test_links_with_a_speed_of_their_own_are_told() -> None:
@@ -369,7 +370,7 @@ def test_links_with_a_speed_of_their_own_are_told() -> None:
         cluster=ONE_LINK.cluster.replace(servers=(*servers, *ONE_LINK.cluster.servers[1:]))
     )
     result = compare([own], POLICIES, calibration=Calibration(inter_server_gbps=9.0))
-    assert result.notes == ("servers with an uplink_gbps of their own keep it",)
+    assert result.notes == ("servers with their own uplink_gbps keep it",)
 
 
 def test_infeasible_draws_are_not_the_same() -> None:
@@ -483,7 +484,7 @@ def test_files_from_before_are_taken_up_again(output: Path, calls: list[runs.Tas
 def test_half_of_the_new_columns_is_no_file_of_ours(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(",".join(name for name in COLUMNS if name != "draw") + "\n")
-    with pytest.raises(InputError, match="is not a table that `ringsched compare` wrote"):
+    with pytest.raises(InputError, match="was not written by `ringsched compare`"):
         compare([ONE_LINK], POLICIES, output=path)
 
 

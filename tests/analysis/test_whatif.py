@@ -100,7 +100,7 @@ def test_variants_are_planned_as_the_plan_was() -> None:
     present = ringsched.plan(FIRST, "lwf", order="longest-first", kappa=4)
     answer = ringsched.whatif(FIRST, AddServers(count=1), plan=present)
     expected = ringsched.plan(AddServers(count=1).apply(FIRST), "lwf", order="longest-first", kappa=4)
-    assert (answer.present, answer.anew, answer.variants[0].plan) == (present, None, expected)
+    assert (answer.present, answer.replanned, answer.variants[0].plan) == (present, None, expected)
     searched = ringsched.plan(FIRST, "sjf-bco", slack=2.0, objective="mean-completion")
     answer = ringsched.whatif(FIRST, AddServers(count=1), plan=searched)
     expected = ringsched.plan(
@@ -112,7 +112,7 @@ def test_variants_are_planned_as_the_plan_was() -> None:
 def test_another_policy_shows_what_it_changes_by_itself() -> None:
     present = ringsched.plan(FIRST, "first-fit")
     answer = ringsched.whatif(FIRST, AddServers(count=1), plan=present, policy="longest-first")
-    assert answer.anew == ringsched.plan(FIRST, "longest-first")
+    assert answer.replanned == ringsched.plan(FIRST, "longest-first")
     assert answer.variants[0].plan == ringsched.plan(AddServers(count=1).apply(FIRST), "longest-first")
     changes = answer.variants[0].changes
     sizes = [abs(change.change_s) for change in changes]
@@ -123,7 +123,7 @@ def test_another_policy_shows_what_it_changes_by_itself() -> None:
 
 def test_without_a_plan_longest_first_plans() -> None:
     answer = ringsched.whatif(FIRST, AddServers(count=1))
-    assert (answer.policy, answer.present, answer.anew) == (
+    assert (answer.policy, answer.present, answer.replanned) == (
         "longest-first",
         ringsched.plan(FIRST, "longest-first"),
         None,
@@ -138,7 +138,7 @@ def test_search_can_be_asked_too() -> None:
 
 def test_plans_that_cannot_be_varied_are_refused() -> None:
     plan = ringsched.plan(FIRST, "first-fit")
-    with pytest.raises(InputError, match="made by 'recorded', which cannot plan anew"):
+    with pytest.raises(InputError, match="made by 'recorded', which cannot re-plan"):
         ringsched.whatif(FIRST, AddServers(count=1), plan=plan.replace(policy="recorded"))
     with pytest.raises(InputError, match="made for another scenario"):
         ringsched.whatif(FIRST.replace(name="other"), AddServers(count=1), plan=plan)
@@ -189,7 +189,7 @@ def test_one_more_job_beside_none() -> None:
     answer = ringsched.whatif_job(setting, job("only", 2, 10))
     assert answer.at_once is answer.best is answer.soonest is answer.harmless
     assert (answer.best.start_s, answer.best.finish_s, dict(answer.best.gpus)) == (0, 1, {"s0": (0, 1)})
-    assert answer.anew is not None
+    assert answer.replanned is not None
 
 
 def test_a_job_submitted_later_than_everything_starts_at_its_submit() -> None:
@@ -201,7 +201,7 @@ def test_a_job_submitted_later_than_everything_starts_at_its_submit() -> None:
 
 def test_a_running_job_is_not_a_new_one() -> None:
     running = FIRST.jobs[-1].replace(name="there", running_on={"node-0": [0]})
-    with pytest.raises(InputError, match="the new job 'there': running_on means nothing"):
+    with pytest.raises(InputError, match="the new job 'there': running_on is not allowed"):
         ringsched.whatif_job(FIRST, running)
 
 

@@ -131,7 +131,7 @@ def test_the_fastest_placement_may_avoid_slow_insides() -> None:
     )
     fastest = fastest_of(problem_of(problem))
     rest_s = 2 / 3 / 400 + 0.09875
-    assert fastest.inside[0] == pytest.approx(4 / 3 / 1 + rest_s)
+    assert fastest.packed[0] == pytest.approx(4 / 3 / 1 + rest_s)
     assert fastest.spread[0] == fastest.best[0] == pytest.approx(4 / 3 / 10 + rest_s)
 
 

@@ -63,7 +63,7 @@ def test_osu_does_not_say_where_it_ran(tmp_path: Path) -> None:
     path = written(tmp_path, OSU, "osu.txt")
     rows = load_measurements(path, servers=2, workers=2)
     assert [row.seconds for row in rows] == pytest.approx([21.1e-6, 1802.77e-6])
-    with pytest.raises(InputError, match="does not say how the job was placed; give --servers"):
+    with pytest.raises(InputError, match="does not contain the placement of the job; give --servers"):
         load_measurements(path)
     other = written(tmp_path, OSU.replace("Allreduce", "Bcast"), "bcast.txt")
     with pytest.raises(InputError, match="not of osu_allreduce"):

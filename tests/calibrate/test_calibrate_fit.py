@@ -1,4 +1,4 @@
-"""Fits: to laws that are known, to published figures, and to what cannot be told."""
+"""Fits: to laws that are known, to published figures, and with missing measurements."""
 
 from __future__ import annotations
 
@@ -142,14 +142,14 @@ def test_share_by_duty_cycle(share: float) -> None:
     assert found.share.value == pytest.approx(share, rel=1e-4)
     assert calibration_of(fit, duty_cycle=0.5).share == pytest.approx(share, rel=1e-4)
     assert calibration_of(fit).share == 1.0
-    with pytest.raises(InputError, match=r"--duty is 0\.2, but what was measured tells of"):
+    with pytest.raises(InputError, match=r"--duty is 0\.2, but the measurements cover"):
         calibration_of(fit, duty_cycle=0.2)
 
 
 def test_what_cannot_be_told_is_named() -> None:
-    with pytest.raises(InputError, match="no bandwidth can be told: measure a job alone"):
+    with pytest.raises(InputError, match="the bandwidth cannot be fitted; measure a job alone"):
         fit_measurements([row(0.1, concurrent=2)])
-    with pytest.raises(InputError, match="no bandwidth can be told"):
+    with pytest.raises(InputError, match="the bandwidth cannot be fitted"):
         fit_measurements([row(0.1, servers=1)])
     fit = fit_measurements([row(0.1)])
     told = [what.partition(":")[0] for what in fit.missing]
@@ -191,7 +191,7 @@ def test_calibration_goes_through_a_file_into_a_scenario(tmp_path: Path) -> None
     [
         ("[cluster]\ngpus = 3\n", "c.toml: cluster: unknown key 'gpus'"),
         ("[contention]\nshare = 2\n", "c.toml: share must be a number > 0 and <= 1"),
-        ("[contention]\nshare = 0.5\ntable = [1, 2]\n", "table cannot stand together with share"),
+        ("[contention]\nshare = 0.5\ntable = [1, 2]\n", "table cannot be combined with share"),
         ("[cluster]\nreduce_gbps = -1\n", "reduce_gbps must be a number > 0"),
         ("[contention]\n", "holds nothing that was fitted"),
         ("[jobs]\n", "unknown key 'jobs'"),

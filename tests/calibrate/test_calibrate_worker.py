@@ -136,12 +136,12 @@ def test_processes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_neighbour_that_dies_or_stops(number: signal.Signals) -> None:
-    with processes(3, "--message-mb", 0.1, "--seconds", 1000, "--timeout", 3) as ring:
+    with processes(3, "--message-mb", 0.1, "--duration", 1000, "--peer-timeout", 3) as ring:
         time.sleep(1.5)
         os.kill(ring[1].pid, number)
         said = [ring[rank].communicate(timeout=LONG_S)[1] for rank in (0, 2)]
         assert [ring[rank].returncode for rank in (0, 2)] == [1, 1], said
-        assert all(text.startswith("ringsched: rank ") and text.count("\n") == 1 for text in said)
+        assert all(text.startswith("Error: rank ") and text.count("\n") == 1 for text in said)
         assert any("rank 1 at" in text for text in said)
 
 
@@ -156,8 +156,8 @@ def test_a_neighbour_that_dies_or_stops(number: signal.Signals) -> None:
         (("--message-mb", 0), "--message-mb must be a number > 0"),
         (("--compute", -1), "--compute must be a number >= 0"),
         (("--iterations", 0), "--iterations must be an integer >= 1"),
-        (("--iterations", 1, "--seconds", 1), "--seconds cannot stand together with --iterations"),
-        (("--timeout", 0), "--timeout must be a number > 0"),
+        (("--iterations", 1, "--duration", 1), "--duration cannot be combined with --iterations"),
+        (("--peer-timeout", 0), "--peer-timeout must be a number > 0"),
     ],
 )
 def test_wrong_options(options: tuple[object, ...], said: str) -> None:
@@ -168,7 +168,7 @@ def test_wrong_options(options: tuple[object, ...], said: str) -> None:
 
 def test_nobody_there() -> None:
     ring = ",".join(str(address) for address in free_ring(2))
-    done = run_process("calibrate", "worker", "--rank", 0, "--ring", ring, "--timeout", 0.3)
+    done = run_process("calibrate", "worker", "--rank", 0, "--ring", ring, "--peer-timeout", 0.3)
     assert done.returncode == 1
     assert "cannot be reached" in done.stderr
 

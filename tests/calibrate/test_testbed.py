@@ -130,9 +130,19 @@ def test_a_worker_that_is_killed_is_named_in_time() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_survives(number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "ringsched", "calibrate", "testbed", "--servers", "3", "--job", "0,1,2"]
+    command = [
+        sys.executable,
+        "-m",
+        "ringsched",
+        "calibrate",
+        "testbed",
+        "--servers",
+        "3",
+        "--placement",
+        "0,1,2",
+    ]
     with subprocess.Popen(
-        [*command, "--seconds", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*command, "--duration", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as started:
         family: set[int] = set()
         for _ in range(400):  # until the workers are there: unshare, the first process inside, three workers
@@ -156,9 +166,9 @@ def test_nothing_survives(number: signal.Signals) -> None:
         (("--servers", 0), "--servers must be an integer >= 1"),
         (("--servers", 1), "--servers must be at least 2"),
         (("--mbps", 0), "--mbps must be a number >= 1"),
-        (("--job", "a,b"), "--job must be numbers of servers such as 0,0,1"),
-        (("--job", "0,9"), "names server 9"),
-        (("--job", "0,1", "-o", "x.csv"), "--output means nothing with --job"),
+        (("--placement", "a,b"), "--placement must be numbers of servers such as 0,0,1"),
+        (("--placement", "0,9"), "names server 9"),
+        (("--placement", "0,1", "-o", "x.csv"), "--output cannot be used with --placement"),
         (("--repeats", 0), "--repeats must be an integer >= 1"),
     ],
 )

@@ -102,7 +102,7 @@ COUNTS: tuple[int, ...] = (1, 2, 3, 4, 6, 9, 13, 250, 10**6 + 1, 10**15, 2**53)
 
 POLICY_OPTIONS: tuple[tuple[str, ...], ...] = (
     ("--policy", "sjf-bco"),
-    ("--policy", "sjf-bco", "--kappa", "2", "--slack", "1.5"),
+    ("--policy", "sjf-bco", "--kappa", "2", "--server-slack", "1.5"),
     ("--policy", "sjf-bco", "--order", "longest-first", "--theta", "30"),
     ("--policy", "first-fit"),
     ("--policy", "first-fit", "--order", "shortest-first"),

@@ -152,7 +152,7 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     "no-racks": ({("cluster", "racks"): DELETE}, ["server 'a-0': rack names 'r1', but no racks are defined"]),
     "count-unavailable": (
         {(*SERVER_1, "count"): 1},
-        ["cluster.servers[1]: unavailable cannot stand together with count"],
+        ["cluster.servers[1]: unavailable cannot be combined with count"],
     ),
     "unavailable-range": (
         {(*SERVER_1, "unavailable"): [4]},
@@ -171,10 +171,10 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
         {(*CONTENTION, "model"): "max-min"},
         ["contention: share", 'is only allowed with model = "paper"'],
     ),
-    "table-share": ({CONTENTION: {"table": [1, 2], "share": 1}}, ["table cannot stand together with share"]),
+    "table-share": ({CONTENTION: {"table": [1, 2], "share": 1}}, ["table cannot be combined with share"]),
     "table-degradation": (
         {CONTENTION: {"table": [1, 2], "degradation": 0}},
-        ["table cannot stand together with degradation"],
+        ["table cannot be combined with degradation"],
     ),
     "table-short": ({CONTENTION: {"table": [1]}}, ["contention: table must have at least two entries"]),
     "table-empty": ({CONTENTION: {"table": []}}, ["contention: table must have at least two entries"]),
@@ -193,7 +193,7 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
         ["jobs[0] 'first'", "0.0", "a slot of 0.01 s", 'time.model = "continuous"'],
     ),
     # jobs
-    "jobs-twice": ({("jobs_file",): "jobs.csv"}, ["jobs_file cannot stand together with jobs"]),
+    "jobs-twice": ({("jobs_file",): "jobs.csv"}, ["jobs_file cannot be combined with jobs"]),
     "unknown-model": (
         {(*KNOWN, "model"): "resnet500"},
         ["jobs[3] 'known': unknown model 'resnet500' (did you mean 'resnet50'?); choose from resnet50"],
@@ -343,7 +343,7 @@ FILES: dict[str, tuple[str, bytes, list[str]]] = {  # case: (file name, bytes, w
     "json": ("q.json", b'{"cluster": }', ["q.json: is not valid JSON: ", "line 1 column 13"]),
     "json-empty": ("q.json", b" \n", ["q.json: is empty"]),
     "json-cut": ("q.json", b'{"cluster": {', ["q.json: is not valid JSON: "]),
-    "json-twice": ("q.json", b'{"name": "a", "name": "b"}', ["key 'name' stands twice in one object"]),
+    "json-twice": ("q.json", b'{"name": "a", "name": "b"}', ["key 'name' is given twice in one object"]),
     "json-list": ("q.json", b"[]", ["q.json: must hold a JSON object, not a list"]),
     "json-number": ("q.json", b"7", ["q.json: must hold a JSON object, not 7"]),
     "json-null": ("q.json", b"null", ["q.json: must hold a JSON object, not null"]),
@@ -368,7 +368,7 @@ def test_file_is_refused(tmp_path: Path, name: str, content: bytes, expected: li
     ("name", "expected"),
     [
         ("missing.toml", "missing.toml: there is no such file"),
-        (".", "is a folder, not a file"),
+        (".", "is a directory, not a file"),
         ("x" * 300, "cannot be read: file name too long"),
     ],
 )
@@ -394,7 +394,7 @@ CSV_FILES: dict[str, tuple[str, list[str]]] = {
     ),
     "no-header": (csv_text([], [str(cell) for cell in ROW]), ["jobs.csv: line 1: unknown key 'a'"]),
     "missing-column": ("name,gpus\na,1\n", ["jobs.csv: line 1: iterations is missing"]),
-    "column-twice": (f"{HEADER},gpus\n", ["jobs.csv: line 1: column 'gpus' stands twice"]),
+    "column-twice": (f"{HEADER},gpus\n", ["jobs.csv: line 1: column 'gpus' is given twice"]),
     "short-row": (csv_text([ROW, ROW[:-1]]), ["jobs.csv: line 3: has 6 cells, the header 7"]),
     "long-row": (csv_text([(*ROW, 1)]), ["jobs.csv: line 2: has 8 cells, the header 7"]),
     "empty-cell": (csv_text([ROW, ("b", "", *ROW[2:])]), ["jobs.csv: line 3 'b': gpus is missing"]),
@@ -435,7 +435,7 @@ def test_jobs_file_is_refused(tmp_path: Path, content: str, expected: list[str])
     ("name", "expected"),
     [
         ("missing.csv", "missing.csv: there is no such file"),
-        (".", "is a folder, not a file"),
+        (".", "is a directory, not a file"),
         ("latin.csv", "latin.csv: is not UTF-8 text"),
         ("a\0b", "jobs_file must be printable and not blank"),
         ("\ud800", "jobs_file must be printable and not blank"),
@@ -458,9 +458,18 @@ OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     "theta-unused": (["--policy", "longest-first", "--theta", "2"], ["--theta means nothing"]),
     "objective": (["--objective", "mean"], ["--objective must be 'makespan' or", "not 'mean'"]),
     "theta-0": (["--policy", "first-fit", "--theta", "0"], ["--theta must be an integer >= 1, not 0"]),
-    "slack": (["--policy", "sjf-bco", "--slack", "0.5"], ["--slack must be a number >= 1, not 0.5"]),
-    "slack-nan": (["--policy", "sjf-bco", "--slack", "nan"], ["--slack must be a number >= 1, not nan"]),
-    "slack-unused": (["--policy", "random", "--slack", "2"], ["--slack means nothing to policy 'random'"]),
+    "slack": (
+        ["--policy", "sjf-bco", "--server-slack", "0.5"],
+        ["--server-slack must be a number >= 1, not 0.5"],
+    ),
+    "slack-nan": (
+        ["--policy", "sjf-bco", "--server-slack", "nan"],
+        ["--server-slack must be a number >= 1, not nan"],
+    ),
+    "slack-unused": (
+        ["--policy", "random", "--server-slack", "2"],
+        ["--server-slack means nothing to policy 'random'"],
+    ),
     "seed": (["--seed", "-1"], ["--seed must be an integer >= 0, not -1"]),
     "seed-large": (["--seed", "9" * 40], ["--seed must be at most"]),
     "option": (["--polcy", "random"], ["Error: ", "--polcy", "--policy"]),
@@ -477,16 +486,16 @@ def test_option_is_refused(tmp_path: Path, options: list[str], expected: list[st
 
 def test_output_into_a_missing_folder(tmp_path: Path) -> None:
     said = sentence(run("plan", write_json(tmp_path, FULL), "-o", tmp_path / "no" / "plan.json"))
-    assert f"plan.json: cannot be written: there is no folder '{tmp_path / 'no'}'" in said
+    assert f"plan.json: cannot be written: there is no directory '{tmp_path / 'no'}'" in said
 
 
 def test_output_below_a_file(tmp_path: Path) -> None:
     scenario = write_json(tmp_path, FULL)
-    assert "cannot be written: there is no folder" in sentence(run("plan", scenario, "-o", scenario / "x"))
+    assert "cannot be written: there is no directory" in sentence(run("plan", scenario, "-o", scenario / "x"))
 
 
 def test_output_onto_a_folder(tmp_path: Path) -> None:
-    assert "is a folder, not a file" in sentence(run("plan", write_json(tmp_path, FULL), "-o", tmp_path))
+    assert "is a directory, not a file" in sentence(run("plan", write_json(tmp_path, FULL), "-o", tmp_path))
 
 
 @pytest.mark.parametrize("through", ["itself", "symlink", "hardlink"])
@@ -512,7 +521,7 @@ def test_output_through_a_link_that_leads_nowhere(tmp_path: Path) -> None:
     output = tmp_path / "plan.json"
     output.symlink_to(tmp_path / "no" / "plan.json")
     said = sentence(run("plan", write_json(tmp_path, FULL), "-o", output))
-    assert "plan.json: cannot be written: there is no folder" in said
+    assert "plan.json: cannot be written: there is no directory" in said
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
@@ -631,13 +640,13 @@ def test_verify_refuses_what_plan_refuses(tmp_path: Path, planned: tuple[Path, d
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["plan", "missing.toml"], "ringsched: missing.toml: there is no such file"),
-        (["plan", "bad.json"], "ringsched: bad.json: unknown key 'clusters' (did you mean 'cluster'?)"),
-        (["plan", "queue.json", "--policy", "best"], "ringsched: unknown policy 'best'"),
-        (["plan", "queue.json", "-o", "plan.json", "--kappa", "0"], "ringsched: --kappa must be"),
-        (["verify", "queue.json", "bad.json"], "ringsched: bad.json: format is missing"),
-        (["plan"], "Error: Missing argument 'SCENARIO'."),
-        (["plam", "queue.json"], "Error: No such command 'plam'"),
+        (["plan", "missing.toml"], "Error: missing.toml: there is no such file"),
+        (["plan", "bad.json"], "Error: bad.json: unknown key 'clusters' (did you mean 'cluster'?)"),
+        (["plan", "queue.json", "--policy", "best"], "Error: unknown policy 'best'"),
+        (["plan", "queue.json", "-o", "plan.json", "--kappa", "0"], "Error: --kappa must be"),
+        (["verify", "queue.json", "bad.json"], "Error: bad.json: format is missing"),
+        (["plan"], "Error: plan: SCENARIO is missing"),
+        (["plam", "queue.json"], "Error: no such command 'plam' (did you mean 'plan'?)"),
     ],
 )
 def test_as_a_process(tmp_path: Path, arguments: list[str], expected: str) -> None:

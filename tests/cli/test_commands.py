@@ -24,6 +24,7 @@ from tests.cli.helpers import (
     run,
     run_process,
     sentence,
+    users_environment,
     write_json,
 )
 from tests.cli.mutations import POLICY_OPTIONS, TOML
@@ -93,12 +94,12 @@ def test_infeasible_horizon(tmp_path: Path, policy: str) -> None:
     bound_s = plan_of(write_json(tmp_path, FULL, "open.json"))["lower_bound_s"]
     result = run("plan", scenario, "--policy", policy, "-o", output)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"ringsched: infeasible within the horizon of 2 s: policy '{policy}'")
+    assert result.stderr.startswith(f"Error: infeasible within the horizon of 2 s: policy '{policy}'")
     assert result.stderr.endswith(f"no plan at all can end before {bound_s:g} s\n")
     assert output.read_bytes() == OLD_BYTES
     answer = json.loads(run("plan", scenario, "--policy", policy, "--json").stdout)
     assert (answer["status"], answer["lower_bound_s"]) == ("infeasible", bound_s)
-    assert f"ringsched: {answer['message']}\n" == result.stderr
+    assert f"Error: {answer['message']}\n" == result.stderr
 
 
 @pytest.mark.parametrize("jobs", [[], DELETE], ids=["empty", "absent"])
@@ -333,7 +334,7 @@ def test_interrupted_search_writes_nothing(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(api, "plan", interrupt)
     result = run("plan", scenario, "-o", output)
     assert (result.exit_code, result.stdout) == (130, "")
-    assert result.stderr == "ringsched: interrupted\n"
+    assert result.stderr == "Error: interrupted\n"
     assert not output.exists()
 
 
@@ -350,7 +351,10 @@ def test_help(command: list[str], option: str) -> None:
 
 
 def test_help_says_what_exit_codes_mean() -> None:
-    assert "Exit codes: 0 fine, 1 the answer is no (invalid, infeasible), 2 wrong" in run("--help").stdout
+    assert (
+        "Exit codes: 0 success; 1 negative result (invalid or infeasible plan); 2 wrong"
+        in run("--help").stdout
+    )
 
 
 def test_version() -> None:
@@ -359,7 +363,7 @@ def test_version() -> None:
 
 
 def test_unknown_command() -> None:
-    assert "No such command 'plna'" in sentence(run("plna"))
+    assert "no such command 'plna' (did you mean 'plan'?)" in sentence(run("plna"))
 
 
 def test_policies() -> None:
@@ -405,7 +409,7 @@ def test_names_are_printed_as_they_are(tmp_path: Path, name: str) -> None:
 
 def test_terminal_that_cannot_show_a_name(tmp_path: Path) -> None:
     scenario = write_json(tmp_path, edited({("jobs",): [{**JOB, "name": "ß"}]}))
-    result = run_process("plan", scenario, env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    result = run_process("plan", scenario, env=users_environment(PYTHONIOENCODING="ascii", PYTHONUTF8="0"))
     assert (result.returncode, result.stderr) == (0, "")
     assert r"\xdf" in result.stdout
 
@@ -421,7 +425,8 @@ def piped(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         cwd=folder,
         check=False,
-        timeout=120,
+        timeout=300,
+        env=users_environment(),
     )
 
 
@@ -441,7 +446,7 @@ def test_output_into_a_pipe_that_closes(tmp_path: Path, options: str) -> None:
 def test_output_onto_a_full_disk(tmp_path: Path, command: str) -> None:
     write_json(tmp_path, FULL)
     said = sentence(piped(f"$RINGSCHED {command} > /dev/full", tmp_path))
-    assert said == "ringsched: standard output cannot be written: No space left on device"
+    assert said == "Error: standard output cannot be written: No space left on device"
 
 
 def test_plan_file_into_a_pipe(tmp_path: Path) -> None:
@@ -455,7 +460,7 @@ def test_runs_are_the_same_byte_for_byte(tmp_path: Path) -> None:
     scenario = write_json(tmp_path, FULL)
     outputs = {
         run_process(
-            "plan", scenario, "--policy", "random", "--json", env=os.environ | {"PYTHONHASHSEED": seed}
+            "plan", scenario, "--policy", "random", "--json", env=users_environment(PYTHONHASHSEED=seed)
         ).stdout
         for seed in ("0", "1")
     }

@@ -9,14 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.helpers import FULL, edited, run, run_process, sentence, write_json
+from tests.cli.helpers import FULL, edited, run, run_process, sentence, users_environment, write_json
 
 from ringsched.analysis.compare.summary import PAIRED, SHARES
 
@@ -78,8 +78,8 @@ def test_infeasible_runs_are_seen(files: list[Path], tight: Path) -> None:
 def test_only_infeasible_runs(tight: Path) -> None:
     result = run("compare", tight, "--policies", "longest-first,first-fit", "--metrics", "makespan_s,gap")
     lines = result.stdout.splitlines()
-    assert lines[4].split() == ["first-fit", "0", "-", "-"]
-    assert lines[5].endswith("first-fit 1 of 1")
+    assert lines[3].split() == ["first-fit", "0", "-", "-"]
+    assert lines[4].endswith("first-fit 1 of 1")
     assert lines[-1].split() == ["first-fit", "0", "1", "-", "-"]
 
 
@@ -140,7 +140,7 @@ def test_output_is_resumed_or_replaced(files: list[Path], tmp_path: Path) -> Non
 
 def test_workers_change_nothing(files: list[Path]) -> None:
     one, two = (
-        summary_of(*files, "--policies", "first-fit,random", "--seeds", 3, "--jobs", number)
+        summary_of(*files, "--policies", "first-fit,random", "--seeds", 3, "--workers", number)
         for number in (1, 2)
     )
     for summary in (*one, *two):
@@ -156,17 +156,17 @@ def test_workers_change_nothing(files: list[Path]) -> None:
         (["--policies", " , "], "--policies must name at least one"),
         (["--policies", "first-fit", "--orders", "lifo"], "unknown order 'lifo'"),
         (["--policies", "first-fit", "--seeds", "0"], "--seeds must be an integer >= 1"),
-        (["--policies", "first-fit", "--seed", "-1"], "--seed must be an integer >= 0"),
-        (["--policies", "first-fit", "--jobs", "0"], "--jobs must be an integer >= 1"),
+        (["--policies", "first-fit", "--first-seed", "-1"], "--first-seed must be an integer >= 0"),
+        (["--policies", "first-fit", "--workers", "0"], "--workers must be an integer >= 1"),
         (["--policies", "first-fit", "--metrics", "gab"], "did you mean 'gap'?"),
         (["--policies", "first-fit", "--pairs", "lower_bound_s"], "--pairs must be 'makespan_s' or"),
         (["--policies", "first-fit", "-o", "rows.xlsx"], "rows.xlsx: must end in .csv or .parquet"),
-        (["--policies", "first-fit", "-o", "no/rows.csv"], "there is no folder 'no'"),
-        (["--policies", "first-fit", "--dask", "nowhere"], "--dask = nowhere: no Dask scheduler answers"),
+        (["--policies", "first-fit", "-o", "no/rows.csv"], "there is no directory 'no'"),
+        (["--policies", "first-fit", "--dask", "nowhere"], "--dask = nowhere: no Dask scheduler responds"),
         (["--policies", "first-fit", "--contention-models", "papr"], "did you mean 'paper'?"),
         (
             ["--policies", "exact", "--contention-models", "max-min"],
-            "--contention-models names 'max-min', under",
+            "--contention-models names 'max-min', which policy 'exact' does not support",
         ),
         (
             ["--policies", "first-fit", "--contention-models", "reserved"],
@@ -174,7 +174,7 @@ def test_workers_change_nothing(files: list[Path]) -> None:
         ),
         (["--policies", "first-fit", "--draws", "5"], "--draws needs a calibration"),
         (["--policies", "first-fit", "--calibration", "none.toml"], "none.toml: there is no such file"),
-        ([], "Missing option '--policies'"),
+        ([], "--policies is missing"),
     ],
 )
 def test_wrong_options(files: list[Path], options: list[str], complaint: str) -> None:
@@ -187,7 +187,7 @@ def test_wrong_scenarios(files: list[Path], tmp_path: Path) -> None:
     slow = write_json(tmp_path, edited({("jobs", 0, "backward_ms"): 5000.0}), "slow.json")
     for path, complaint in (
         (tmp_path / "absent.json", "absent.json: there is no such file"),
-        (tmp_path, "is a folder"),
+        (tmp_path, "is a directory"),
         (bad, "bad.json: jobs[0] 'first': gpus must be"),
         (slow, "slow.json: jobs[0] 'first': an iteration can take"),
         (files[0], "100.json: is the same scenario as "),
@@ -203,15 +203,15 @@ def test_inputs_and_files_of_others_are_not_written_over(tmp_path: Path) -> None
     content = {key: value for key, value in FULL.items() if key != "jobs"} | {"jobs_file": "jobs.csv"}
     scenario, before = write_json(tmp_path, content), jobs.read_bytes()
     for option, complaint in (
-        ("--no-resume", "is a jobs_file itself"),
-        ("--resume", "is a jobs_file itself"),
+        ("--no-resume", "is also a jobs_file"),
+        ("--resume", "is also a jobs_file"),
     ):
         said = sentence(run("compare", scenario, "--policies", "first-fit", "-o", jobs, option))
         assert complaint in said
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
     said = sentence(run("compare", scenario, "--policies", "first-fit", "-o", other))
-    assert "is not a table that `ringsched compare` wrote" in said
+    assert "was not written by `ringsched compare`" in said
     assert (jobs.read_bytes(), other.read_text()) == (before, "a,b\n1,2\n")
 
 
@@ -262,7 +262,7 @@ def test_draws_from_a_calibration(tmp_path: Path) -> None:
     result = run("compare", *options)
     assert (result.exit_code, result.stderr) == (0, "")
     assert run("compare", *options).stdout == result.stdout
-    assert run("compare", *options, "--seed", 1).stdout != result.stdout
+    assert run("compare", *options, "--first-seed", 1).stdout != result.stdout
     lines = result.stdout.splitlines()
     assert lines[0] == "22 runs, 1 scenario; means over the feasible runs, with the fitted values"
     at = lines.index("ratio of makespan, all pairs, over 10 draws")
@@ -274,7 +274,7 @@ def test_draws_from_a_calibration(tmp_path: Path) -> None:
         f"the ranking by makespan is that of the fitted values in {better} of 10 draws; "
         f"free-links and longest-first are otherwise in {worse}"
     )
-    assert lines[-1] == "not drawn, for want of an interval: inter_server_gbps"
+    assert lines[-1] == "not drawn, because they have no interval: inter_server_gbps"
     content = json.loads(run("compare", *options, "--json").stdout)
     assert [each["draw"] for each in content["drawn"]] == list(range(1, 11))
     stability = content["models"][0]["stability"][0]
@@ -368,19 +368,33 @@ def test_json_has_the_rankings() -> None:
 def test_a_device_is_no_place_for_rows(files: list[Path], tmp_path: Path) -> None:
     link = tmp_path / "full.csv"
     link.symlink_to("/dev/full")
-    assert "is not a file that rows could be kept in" in sentence(
-        run("compare", *files, "--policies", "first-fit", "-o", link)
-    )
+    assert "is not a regular file" in sentence(run("compare", *files, "--policies", "first-fit", "-o", link))
+
+
+HANGS_S = 300.0  # what takes longer never ends
+# The command line, which also writes a letter for each row: a Parquet file is written at the end only.
+COUNTING = """
+import sys
+from ringsched.analysis.compare.rows import ParquetRows
+from ringsched.cli.main import main
+
+counted = open(sys.argv[1], "w", buffering=1)
+ParquetRows.add = lambda *_: counted.write("x") and counted.flush()
+main(sys.argv[2:])
+"""
 
 
 @contextmanager
-def started(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+def started(
+    *arguments: object, by: Sequence[object] = ("-m", "ringsched")
+) -> Iterator[subprocess.Popen[str]]:
     """The command line in a process group of its own, as a terminal would start it."""
     with subprocess.Popen(
-        [sys.executable, "-m", "ringsched", *map(str, arguments)],
+        [sys.executable, *map(str, by), *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=users_environment(),
         start_new_session=True,
         # A shell starts its background work deaf to Ctrl-C, and so would be all that it starts.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
@@ -403,12 +417,12 @@ def wait_until(process: subprocess.Popen[str], happened: Callable[[], bool]) -> 
 @pytest.mark.parametrize("number", [1, 2])
 def test_interrupted_work_is_kept(files: list[Path], tmp_path: Path, number: int) -> None:
     output = tmp_path / "rows.csv"
-    options = ("--policies", "random", "--seeds", 100_000, "--jobs", number, "-o", output)
+    options = ("--policies", "random", "--seeds", 100_000, "--workers", number, "-o", output)
     with started("compare", *files, *options) as process:
         wait_until(process, lambda: output.exists() and output.read_bytes().count(b"\n") > 5)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
-        stdout, stderr = process.communicate(timeout=120)
-    assert (process.returncode, stdout, stderr) == (130, "", "ringsched: interrupted\n")
+        stdout, stderr = process.communicate(timeout=HANGS_S)
+    assert (process.returncode, stdout, stderr) == (130, "", "Error: interrupted\n")
     kept = rows_in(output)
     assert len(kept) >= 5
     assert all(row["status"] == "ok" for row in kept)
@@ -418,24 +432,20 @@ def test_interrupted_work_is_kept(files: list[Path], tmp_path: Path, number: int
 def test_sigterm_lost_the_rows_of_a_parquet_file(files: list[Path], tmp_path: Path, number: int) -> None:
     from pyarrow import parquet
 
-    output, progress = tmp_path / "rows.parquet", tmp_path / "rows.csv"
-    options = ("--policies", "random", "--seeds", 100_000, "--jobs", number, "-o")
-    # The same work beside it into a CSV file tells when the kernels are loaded and rows come.
-    with (
-        started("compare", *files, *options, progress) as other,
-        started("compare", *files, *options, output) as process,
-    ):
-        wait_until(other, lambda: progress.exists() and progress.read_bytes().count(b"\n") > 500)
+    output, counted = tmp_path / "rows.parquet", tmp_path / "counted"
+    options = ("--policies", "random", "--seeds", 100_000, "--workers", number, "-o", output)
+    with started("compare", *files, *options, by=("-c", COUNTING, counted)) as process:
+        wait_until(process, lambda: counted.exists() and counted.stat().st_size > 5)
         os.kill(process.pid, signal.SIGTERM)  # as `kill` and batch systems do: to the process alone
-        stdout, stderr = process.communicate(timeout=120)
-    assert (process.returncode, stdout, stderr) == (143, "", "ringsched: terminated\n")
+        stdout, stderr = process.communicate(timeout=HANGS_S)
+    assert (process.returncode, stdout, stderr) == (143, "", "Error: terminated\n")
     assert parquet.read_table(output).num_rows > 0
     assert not list(tmp_path.glob(".rows.parquet*"))
 
 
 def test_a_second_command_with_the_same_output_is_refused(files: list[Path], tmp_path: Path) -> None:
     output = tmp_path / "rows.csv"
-    options = ("--policies", "random", "--seeds", 100_000, "--jobs", 1, "-o", output)
+    options = ("--policies", "random", "--seeds", 100_000, "--workers", 1, "-o", output)
     with started("compare", *files, *options) as process:
         wait_until(process, lambda: output.exists() and output.read_bytes().count(b"\n") > 5)
         said = sentence(run("compare", *files, "--policies", "first-fit", "-o", output))
@@ -449,5 +459,5 @@ def test_a_second_command_with_the_same_output_is_refused(files: list[Path], tmp
 
 
 def test_as_a_user_starts_it(files: list[Path]) -> None:
-    done = run_process("compare", *files, "--policies", "longest-first,sjf-bco", "--jobs", 2)
+    done = run_process("compare", *files, "--policies", "longest-first,sjf-bco", "--workers", 2)
     assert (done.returncode, done.stderr) == (0, "")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
-from tests.cli.helpers import OLD_BYTES, run, run_process, sentence
+from tests.cli.helpers import OLD_BYTES, run, run_process, sentence, users_environment
 
 import ringsched
 from ringsched import Cluster, Time, Workload, generate
 from ringsched.cli.generate import generate_command
+from ringsched.formatting import duration
 from ringsched.workloads import contention_share
 
-SMALL = ("uniform", "--servers", 4, "--jobs", 12, "--sizes", "1:3,4")
+SMALL = ("uniform", "--servers", 4, "--jobs", 12, "--size-mix", "1:3,4")
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
 
@@ -28,7 +28,7 @@ def test_scenario_on_stdout_and_summary_on_stderr() -> None:
     assert first == f"160 jobs that ask for {gpus} GPUs, on 20 servers with {scenario.cluster.capacity} GPUs"
     reached = contention_share(scenario)
     assert share == f"contention share  {reached:.3f} of the jobs' time under list-scheduling"
-    assert bound == f"lower bound       {ringsched.lower_bounds(scenario)[0].value_s:.0f} s"
+    assert bound == f"lower bound       {duration(ringsched.lower_bounds(scenario)[0].value_s)}"
 
 
 @pytest.mark.parametrize("kind", [("paper", "--servers", 12, "--seed", 3), SMALL], ids=["paper", "uniform"])
@@ -38,7 +38,7 @@ def test_scenario_in_a_file_plans_and_verifies(tmp_path: Path, kind: tuple[objec
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines()[-1] == f"scenario written to {scenario}"
     assert scenario.read_text(encoding="utf-8") == run("generate", *kind, "--quiet").stdout
-    assert run("plan", scenario, "--iterations", 500, "-o", plan).exit_code == 0
+    assert run("plan", scenario, "--max-schedules", 500, "-o", plan).exit_code == 0
     assert run("verify", scenario, plan).exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "scenario.json"]
 
@@ -82,7 +82,18 @@ def test_quiet(tmp_path: Path) -> None:
 
 
 def test_options_reach_the_workload() -> None:
-    options = ("--contention", 0, "--servers", 9, "--jobs", 16, "--horizon", "none", "--share-servers", 12)
+    options = (
+        "--contention-share",
+        0,
+        "--servers",
+        9,
+        "--jobs",
+        16,
+        "--horizon",
+        "none",
+        "--share-servers",
+        12,
+    )
     printed = json.loads(run("generate", "paper", "--seed", 4, *options, "-q").stdout)
     expected = generate(Workload.paper(9, 0, horizon_s=None, share_servers=12, jobs=16), seed=4)
     assert ringsched.scenario_from_dict(printed) == expected
@@ -96,12 +107,12 @@ def test_options_reach_the_workload() -> None:
             2,
             "--jobs",
             9,
-            "--sizes",
+            "--size-mix",
             "2",
-            "--models",
+            "--model-mix",
             "vision",
         ),
-        *("--min-hours", 2, "--max-hours", 3, "--submit-hours", 1, "--inter-server-gbps", 25),
+        *("--min-duration", "2h", "--max-duration", "3h", "--submit-span", "1h", "--inter-server-gbps", 25),
         *("--rack-uplink-gbps", 50, "--slot", 60, "--seed", 8),
     )
     printed = json.loads(run("generate", "uniform", *options, "-q").stdout)
@@ -121,30 +132,39 @@ def test_options_reach_the_workload() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["paper", "--contention", 0.9], "--contention = 0.9 cannot be reached: at about 0.5"),
-        (["paper", "--contention", "nan"], "--contention must be a number >= 0 and <= 1, not nan"),
-        (["paper", "--contention", -0.1], "--contention must be a number >= 0 and <= 1, not -0.1"),
+        (["paper", "--contention-share", 0.9], "--contention-share = 0.9 cannot be reached: at about 0.5"),
+        (
+            ["paper", "--contention-share", "nan"],
+            "--contention-share must be a number >= 0 and <= 1, not nan",
+        ),
+        (
+            ["paper", "--contention-share", -0.1],
+            "--contention-share must be a number >= 0 and <= 1, not -0.1",
+        ),
         (["paper", "--servers", 1], "--servers = 1 is too few: with seed 0 they hold 4 GPUs"),
         (["paper", "--share-servers", 1], "--share-servers = 1 is too few"),
         (["paper", "--servers", 0], "--servers must be an integer >= 1, not 0"),
-        (["paper", "--servers", 2.5], "Invalid value for '--servers'"),
+        (["paper", "--servers", 2.5], "generate paper: --servers: '2.5' is not a valid integer"),
         (["paper", "--seed", -1], "--seed must be an integer >= 0, not -1"),
-        (["paper", "--horizon", "soon"], "'soon' is neither a number nor none"),
+        (["paper", "--horizon", "soon"], "--horizon must be a duration such as 20min, or none, not 'soon'"),
         (["paper", "--horizon", 0], "--horizon must be a number > 0, not 0.0"),
         (["paper", "--jobs", 10**9], "--jobs must be at most"),
-        (["papr"], "No such command 'papr'"),
+        (["papr"], "no such command 'papr'"),
         (
-            [*SMALL, "--sizes", "phily"],
-            "--sizes names the unknown mix of sizes 'phily' (did you mean 'philly'?)",
+            [*SMALL, "--size-mix", "phily"],
+            "--size-mix names the unknown mix of sizes 'phily' (did you mean 'philly'?)",
         ),
-        ([*SMALL, "--sizes", "1:x"], "--sizes: the weight of 1 must be a number"),
-        ([*SMALL, "--sizes", "64"], "--sizes asks for a job of 64 GPUs, but the cluster has 32"),
-        ([*SMALL, "--models", "resnet"], "--models names the unknown mix or model 'resnet' (did you mean"),
+        ([*SMALL, "--size-mix", "1:x"], "--size-mix: the weight of 1 must be a number"),
+        ([*SMALL, "--size-mix", "64"], "--size-mix asks for a job of 64 GPUs, but the cluster has 32"),
+        (
+            [*SMALL, "--model-mix", "resnet"],
+            "--model-mix names the unknown mix or model 'resnet' (did you mean",
+        ),
         ([*SMALL, "--racks", 9], "--racks = 9 are more than the servers, 4"),
         ([*SMALL, "--rack-uplink-gbps", 9], "--rack-uplink-gbps is only allowed with at least one switch"),
-        ([*SMALL, "--min-hours", 30], "--min-hours = 30 is above the longest, 8"),
+        ([*SMALL, "--min-duration", "30h"], "--min-duration = 30 h is above the longest, 8 h"),
         ([*SMALL, "--slot", 0.01], "--slot = 0.01 is shorter than an iteration of jobs[0]"),
-        ([*SMALL, "--inter-server-gbps", 1e-300, "--sizes", 16], "jobs[0]"),
+        ([*SMALL, "--inter-server-gbps", 1e-300, "--size-mix", 16], "jobs[0]"),
     ],
 )
 def test_wrong_input_writes_nothing(tmp_path: Path, arguments: list[object], said: str) -> None:
@@ -156,8 +176,10 @@ def test_wrong_input_writes_nothing(tmp_path: Path, arguments: list[object], sai
 
 
 def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
-    assert "there is no folder" in sentence(run("generate", *SMALL, "-o", tmp_path / "no" / "scenario.json"))
-    assert "is a folder" in sentence(run("generate", *SMALL, "-o", tmp_path))
+    assert "there is no directory" in sentence(
+        run("generate", *SMALL, "-o", tmp_path / "no" / "scenario.json")
+    )
+    assert "is a directory" in sentence(run("generate", *SMALL, "-o", tmp_path))
     assert "-o - names no file" in sentence(run("generate", *SMALL, "-o", "-"))
 
 
@@ -184,7 +206,7 @@ def test_help_of_the_group() -> None:
 def test_processes_write_the_same_bytes() -> None:
     outputs = {
         run_process(
-            "generate", "paper", "--seed", 7, "-q", env=os.environ | {"PYTHONHASHSEED": hash_seed}
+            "generate", "paper", "--seed", 7, "-q", env=users_environment(PYTHONHASHSEED=hash_seed)
         ).stdout
         for hash_seed in ("0", "1")
     }

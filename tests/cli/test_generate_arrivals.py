@@ -44,8 +44,21 @@ def test_summary_as_json_and_none(kind: str, tmp_path: Path) -> None:
 
 def test_options_reach_the_workload() -> None:
     options = (
-        *("--servers", 6, "--gpus-per-server", 4, "--racks", 2, "--jobs", 9, "--sizes", "2", "--load", 0.5),
-        *("--models", "vision", "--min-hours", 2, "--max-hours", 3, "--inter-server-gbps", 25),
+        *(
+            "--servers",
+            6,
+            "--gpus-per-server",
+            4,
+            "--racks",
+            2,
+            "--jobs",
+            9,
+            "--size-mix",
+            "2",
+            "--load",
+            0.5,
+        ),
+        *("--model-mix", "vision", "--min-duration", "2h", "--max-duration", "3h", "--inter-server-gbps", 25),
         *("--rack-uplink-gbps", 50, "--slot", 60, "--seed", 8),
     )
     fields = {
@@ -70,7 +83,7 @@ def test_options_reach_the_workload() -> None:
         (["poisson", "--load", 0], "--load must be a number > 0 and <= 1e+06, not 0.0"),
         (["poisson", "--load", "nan"], "--load must be a number"),
         (["poisson", "--jobs", 0], "--jobs must be an integer >= 1, not 0"),
-        (["poisson", "--servers", 1], "--sizes asks for a job of 128 GPUs, but the cluster has 8"),
+        (["poisson", "--servers", 1], "--size-mix asks for a job of 128 GPUs, but the cluster has 8"),
         (["poisson", "--slot", 0.01, "--jobs", 9], "--slot = 0.01 is shorter than an iteration"),
         (["diurnal", "--swing", 1.5], "--swing must be a number >= 0 and <= 1, not 1.5"),
         (["diurnal", "--peak-hour", 25], "--peak-hour must be a number >= 0 and <= 24, not 25.0"),

@@ -40,7 +40,7 @@ def test_the_report(tmp_path: Path) -> None:
         "  dropped 1 row: no GPU (first on line 5)",
         "  dropped 1 row: no duration (first on line 6)",
         "  dropped 1 row: wrong number of cells (first on line 8)",
-        "3 jobs over 0.1 hours, load 0.22 on 64 servers with 512 GPUs",
+        "3 jobs over 3 min 22 s, load 0.22 on 64 servers with 512 GPUs",
         "models: 2 from the trace, 1 drawn",
         f"scenario written to {output}, its jobs to {tmp_path / 'queue.jobs.csv'}",
     ]
@@ -84,7 +84,7 @@ def test_what_really_happened_verifies(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["philly", "none.csv"], "none.csv: there is no such file"),
-        (["phily", TIRESIAS], "'phily' is not one of"),
+        (["phily", TIRESIAS], "FORMAT names the unknown format 'phily' (did you mean 'philly'?)"),
         (["philly", TIRESIAS], "line 1: column 'timestamp' is missing"),
         (["tiresias", TIRESIAS, "--strict"], "tiresias.csv: line 11: num_gpu must be a number, not 'one'"),
         (["tiresias", TIRESIAS, "--seed", -1], "--seed must be an integer >= 0, not -1"),
@@ -113,12 +113,12 @@ def test_wrong_input_writes_nothing(tmp_path: Path, arguments: list[object], sai
 
 def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
     here = ("import", "philly-json", PHILLY_JSON)
-    assert "there is no folder" in sentence(run(*here, "-o", tmp_path / "no" / "scenario.json"))
+    assert "there is no directory" in sentence(run(*here, "-o", tmp_path / "no" / "scenario.json"))
     assert "-o - names no file" in sentence(run(*here, "-o", "-"))
     same = tmp_path / "same.json"
     assert "is the file of the scenario" in sentence(run(*here, "-o", same, "--as-plan", same))
     (tmp_path / "queue.jobs.csv").mkdir()
-    assert "queue.jobs.csv: is a folder" in sentence(run(*here, "-o", tmp_path / "queue.toml"))
+    assert "queue.jobs.csv: is a directory" in sentence(run(*here, "-o", tmp_path / "queue.toml"))
 
 
 def test_the_trace_itself_is_never_written_over(tmp_path: Path) -> None:

@@ -6,13 +6,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from tests.cli.helpers import FULL, write_json
+from tests.cli.helpers import FULL, users_environment, write_json
 
-# A command that is given the signal in the middle of something, and then would go on for a minute.
+from ringsched.cli import interrupts
+
+# A command that is given the signal in the middle of something, and then would go on for ten minutes.
 SCRIPT = """
 import ctypes, os, signal, sys, time
 import click
@@ -44,7 +49,7 @@ def work():
             interrupt()
         except KeyboardInterrupt:
             raise RuntimeError("a worker was killed") from None
-    for _ in range(600):
+    for _ in range(6000):
         time.sleep(0.1)
 
 type(ringsched).get_command = lambda *_: work
@@ -61,7 +66,7 @@ def ended(folder: Path, number: str, inside: str) -> subprocess.CompletedProcess
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=300,  # a busy machine may take long to start it
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
 
@@ -73,7 +78,42 @@ def ended(folder: Path, number: str, inside: str) -> subprocess.CompletedProcess
 def test_signal_in_the_middle_of(tmp_path: Path, inside: str, number: str, said: str, code: int) -> None:
     """A callback and a finaliser lost it; after `exec` Python ended itself by SIGINT, with -2."""
     done = ended(tmp_path, number, inside)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"ringsched: {said}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"Error: {said}\n")
+
+
+@pytest.fixture
+def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The program's handlers, in this process, and a clock that is set by hand."""
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    now_s = [100.0]
+    monkeypatch.setattr(interrupts, "_received", [])
+    monkeypatch.setattr(interrupts, "_answered", threading.Event())
+    monkeypatch.setattr(interrupts, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts.listen()
+    yield now_s
+    for number, handler in before:
+        signal.signal(number, handler)
+
+
+def test_two_signals_at_once_are_one_press(listening: list[float]) -> None:
+    """`timeout` signals the process and its group."""
+    with interrupts.stop_requests(hold=lambda: True) as is_wished:
+        assert not is_wished()
+        signal.raise_signal(signal.SIGINT)
+        assert is_wished()
+        listening[0] += 0.9 * interrupts.TWICE_S
+        signal.raise_signal(signal.SIGINT)
+        listening[0] += 0.2 * interrupts.TWICE_S
+        with pytest.raises(interrupts.Interrupted):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_a_search_without_a_plan_ends_at_the_first_press(listening: list[float]) -> None:
+    with interrupts.stop_requests(hold=lambda: False), pytest.raises(interrupts.Interrupted):
+        signal.raise_signal(signal.SIGINT)
+    assert interrupts.answered() == signal.SIGINT
 
 
 def test_an_interrupt_that_was_to_be_ignored_is_ignored(tmp_path: Path) -> None:
@@ -83,6 +123,7 @@ def test_an_interrupt_that_was_to_be_ignored_is_ignored(tmp_path: Path) -> None:
         [sys.executable, "-m", "ringsched", "plan", str(scenario), "--json"],
         stdout=subprocess.PIPE,
         text=True,
+        env=users_environment(),
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_IGN),
     )
     os.kill(process.pid, signal.SIGINT)

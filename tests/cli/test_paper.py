@@ -15,7 +15,7 @@ from tests.tiny import needs_compiler
 @needs_compiler
 def test_tables_figures_and_a_page(tmp_path: Path) -> None:
     result = run(
-        "paper", "--seeds", 2, "--only", "lambda,kappa", "-o", tmp_path / "new" / "folder", "--jobs", 1
+        "paper", "--seeds", 2, "--only", "lambda,kappa", "-o", tmp_path / "new" / "folder", "--workers", 1
     )
     assert result.exit_code == 0, result.stderr
     folder = tmp_path / "new" / "folder"
@@ -54,13 +54,13 @@ def test_json() -> None:
     [
         (["--seeds", "0"], "--seeds must be an integer >= 1, not 0"),
         (["--seeds", "10001"], "--seeds must be at most 10000"),
-        (["--jobs", "0"], "--jobs must be an integer >= 1"),
+        (["--workers", "0"], "--workers must be an integer >= 1"),
         (["--only", "kapa"], "--only must be 'policies'"),
         (["--page", "page.md"], "--page needs --output"),
-        (["-o", "file"], "file: is a file, not a folder"),
+        (["-o", "file"], "file: is a file, not a directory"),
         (["-o", "file/below"], "cannot be made"),
-        (["-o", "folder", "--page", "nowhere/page.md"], "there is no folder"),
-        (["-o", "folder", "--page", "folder"], "is a folder, not a file"),
+        (["-o", "folder", "--page", "nowhere/page.md"], "there is no directory"),
+        (["-o", "folder", "--page", "folder"], "is a directory, not a file"),
     ],
 )
 def test_bad_input(options: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,9 +57,7 @@ def test_a_plan_of_another_scenario(folder: Path) -> None:
     other = write_json(folder, FULL, "other.json")
     Path("report.html").write_text("old")
     said = sentence(run("report", other, "first-fit.json"))
-    assert (
-        said == "ringsched: first-fit.json: was made for another scenario, or the scenario was changed since"
-    )
+    assert said == "Error: first-fit.json: was made for another scenario, or the scenario was changed since"
     assert Path("report.html").read_text() == "old"
 
 
@@ -70,19 +68,19 @@ def test_an_invalid_plan_is_drawn(folder: Path) -> None:
     for kind in ("html", "perfetto", "svg"):
         result = run("report", EXAMPLE, "broken.json", "--format", kind)
         assert result.exit_code == 0
-        assert "warning: broken is not valid" in result.stderr
+        assert "Warning: broken is not valid" in result.stderr
 
 
 def test_wrong_use(folder: Path) -> None:
     assert "is the plan itself" in sentence(run("report", EXAMPLE, "first-fit.json", "-o", "first-fit.json"))
     assert "is given twice" in sentence(run("report", EXAMPLE, "random.json", "random.json"))
     assert "there is no such file" in sentence(run("report", EXAMPLE, "nothing.json"))
-    assert "is a file, not a folder" in sentence(
+    assert "is a file, not a directory" in sentence(
         run("report", EXAMPLE, "random.json", "--format", "svg", "-o", "first-fit.json")
     )
-    assert "no folder" in sentence(run("report", EXAMPLE, "random.json", "-o", "none/report.html"))
+    assert "no directory" in sentence(run("report", EXAMPLE, "random.json", "-o", "none/report.html"))
     assert "is a scenario, not a plan" in sentence(run("report", EXAMPLE, write_json(folder, FULL)))
-    assert "Missing argument" in sentence(run("report", EXAMPLE))
+    assert "PLAN... is missing" in sentence(run("report", EXAMPLE))
     assert "names no file" in sentence(run("report", EXAMPLE, "random.json", "-o", "-"))
 
 

@@ -9,7 +9,7 @@ from tests.cli.helpers import run, sentence
 
 
 def test_figure_1() -> None:
-    result = run("ring", "--workers", 3, "--size", 6)
+    result = run("ring", "--ranks", 3, "--elements", 6)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].startswith("3 workers, 6 elements each, 4 steps")
@@ -20,7 +20,7 @@ def test_figure_1() -> None:
 
 
 def test_json() -> None:
-    content = json.loads(run("ring", "--workers", 4, "--size", 6, "--json").stdout)
+    content = json.loads(run("ring", "--ranks", 4, "--elements", 6, "--json").stdout)
     assert (content["workers"], content["size"], len(content["steps"])) == (4, 6, 6)
     assert content["steps"][-1]["vectors"] == [[1111, 2222, 3333, 4444, 5555, 6666]] * 4
     assert content["steps"][0]["transfers"][1] == {
@@ -35,14 +35,14 @@ def test_json() -> None:
 
 
 def test_what_is_too_wide_is_not_drawn() -> None:
-    lines = run("ring", "--workers", 32, "--size", 1000).stdout.splitlines()
+    lines = run("ring", "--ranks", 32, "--elements", 1000).stdout.splitlines()
     assert lines[1] == "too wide to be drawn; --json has every step"
     assert not any("…" in line for line in lines)
 
 
 @pytest.mark.parametrize(("workers", "size"), [(1, 3), (2, 0), (9, 6), (12, 12)])
 def test_odd_rings(workers: int, size: int) -> None:
-    result = run("ring", "--workers", workers, "--size", size)
+    result = run("ring", "--ranks", workers, "--elements", size)
     assert result.exit_code == 0
     assert "…" not in result.stdout
 
@@ -50,12 +50,12 @@ def test_odd_rings(workers: int, size: int) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--workers", 0), "--workers must be an integer >= 1, not 0"),
-        (("--workers", 33), "--workers must be at most 32, not 33"),
-        (("--size", -1), "--size must be an integer >= 0, not -1"),
-        (("--size", 1001), "--size must be at most 1000, not 1001"),
-        (("--size", "six"), "'six' is not a valid integer"),
-        (("--worker", 3), "No such option"),
+        (("--ranks", 0), "--ranks must be an integer >= 1, not 0"),
+        (("--ranks", 33), "--ranks must be at most 32, not 33"),
+        (("--elements", -1), "--elements must be an integer >= 0, not -1"),
+        (("--elements", 1001), "--elements must be at most 1000, not 1001"),
+        (("--elements", "six"), "'six' is not a valid integer"),
+        (("--worker", 3), "no such option"),
     ],
 )
 def test_bad_input(options: tuple[object, ...], complaint: str) -> None:

@@ -21,6 +21,8 @@ import ringsched
 
 pytestmark = pytest.mark.compiled
 
+HANGS_S = 300.0  # what takes longer never ends
+
 
 @pytest.fixture(scope="module")
 def mix(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -60,7 +62,7 @@ def _listen() -> None:
 def test_ctrl_c_gives_the_best_plan_so_far(mix: Path, searching: tuple[subprocess.Popen[str], Path]) -> None:
     process, output = searching
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=120)
+    stdout, stderr = process.communicate(timeout=HANGS_S)
     assert (process.returncode, stderr) == (0, "")
     assert stdout.endswith(f"plan written to {output}\n")
     plan = ringsched.load_plan(output)
@@ -68,24 +70,13 @@ def test_ctrl_c_gives_the_best_plan_so_far(mix: Path, searching: tuple[subproces
     assert run("verify", mix, output).exit_code == 0
 
 
-def test_two_signals_at_once_are_one_press(searching: tuple[subprocess.Popen[str], Path]) -> None:
-    """`timeout` signals the process and its group."""
-    process, _ = searching
-    for _ in range(2):
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.02)  # signals that are pending together would be one
-    process.communicate(timeout=120)
-    assert process.returncode == 0
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_killed_in_mid_search_the_last_plan_is_whole(
     mix: Path, searching: tuple[subprocess.Popen[str], Path], number: int
 ) -> None:
     process, output = searching
-    time.sleep(0.5)
     process.send_signal(number)
-    process.communicate(timeout=120)
+    process.communicate(timeout=HANGS_S)
     assert process.returncode != 0
     assert run("verify", mix, output).exit_code == 0
     assert not [path for path in output.parent.iterdir() if path != output and number != signal.SIGKILL]
@@ -94,24 +85,29 @@ def test_killed_in_mid_search_the_last_plan_is_whole(
 def test_progress_on_a_terminal(mix: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "ringsched", "plan", str(mix), "--time-limit", "4", "--json"],
+        [sys.executable, "-m", "ringsched", "plan", str(mix), "--time-limit", "600", "--json"],
         stdout=subprocess.DEVNULL,
         stderr=theirs,
         env=os.environ | {"COLUMNS": "200", "TERM": "xterm"},
+        preexec_fn=_listen,
     )
     os.close(theirs)
+    missing = {b"searching: best", b"gap ", b" %; ", b"schedules in"}
     seen = b""
     with suppress(OSError):  # that is how a terminal ends
         while part := os.read(ours, 1000):
             seen += part
-    process.wait()
+            if missing and not (missing := {words for words in missing if words not in seen}):
+                process.send_signal(signal.SIGINT)
+    assert process.wait() == 0
     os.close(ours)
-    for words in (b"searching: best", b"bound", b"gap 1.", b"schedules in"):
-        assert words in seen
+    assert not missing
 
 
 def test_options_that_cannot_be(mix: Path) -> None:
-    assert "--gap must be a number >= 1, not 0.5" in sentence(run("plan", mix, "--gap", "0.5"))
+    assert "--gap must be a percentage above the bound such as 1%, or 0.01, not '1.05'" in sentence(
+        run("plan", mix, "--gap", "1.05")
+    )
     assert "--time-limit must be" in sentence(run("plan", mix, "--time-limit", "nan"))
-    refused = sentence(run("plan", mix, "--policy", "first-fit", "--iterations", "5"))
-    assert "--iterations means nothing to policy 'first-fit', only to search" in refused
+    refused = sentence(run("plan", mix, "--policy", "first-fit", "--max-schedules", "5"))
+    assert "--max-schedules means nothing to policy 'first-fit', only to search" in refused

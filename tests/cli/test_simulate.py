@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from tests.cli.helpers import FULL, OLD_BYTES, edited, run, sentence, write_json
+from tests.cli.helpers import FULL, OLD_BYTES, edited, run, sentence, users_environment, write_json
 
 import ringsched
 from ringsched.formats.plan import plan_to_json
@@ -95,11 +95,11 @@ def test_plan_and_json(queue: Path, policy: str) -> None:
 
 
 def test_csv_and_parquet_say_the_same(queue: Path) -> None:
-    for options in ((), ("--step", 2.5)):
+    for options in ((), ("--series-step", 2.5)):
         tables = {}
         for suffix in ("csv", "parquet"):
             jobs, series = queue.with_name(f"jobs.{suffix}"), queue.with_name(f"series.{suffix}")
-            arguments = ("--backfill", "easy", "--jobs", jobs, "--series", series, *options)
+            arguments = ("--backfill", "easy", "--jobs-csv", jobs, "--series-csv", series, *options)
             result = run("simulate", queue, *arguments)
             assert result.exit_code == 0, result.stderr
             assert result.stdout.splitlines()[-2:] == [
@@ -124,8 +124,8 @@ def test_csv_and_parquet_say_the_same(queue: Path) -> None:
 def test_steps_have_means_and_maxima(queue: Path, step: float) -> None:
     """Against a sum over the pieces of each step."""
     changes, steps = queue.with_name("changes.csv"), queue.with_name("steps.csv")
-    for path, options in ((changes, ()), (steps, ("--step", step))):
-        assert run("simulate", queue, "--series", path, *options).exit_code == 0
+    for path, options in ((changes, ()), (steps, ("--series-step", step))):
+        assert run("simulate", queue, "--series-csv", path, *options).exit_code == 0
     records = rows_in(changes)
     ends = [row["time_s"] for row in records[1:]] + [float("inf")]
     rows = rows_in(steps)
@@ -145,13 +145,15 @@ def test_no_jobs(tmp_path: Path) -> None:
     outputs = [
         "-o",
         tmp_path / "plan.json",
-        "--jobs",
+        "--jobs-csv",
         tmp_path / "jobs.csv",
-        "--series",
+        "--series-csv",
         tmp_path / "s.parquet",
     ]
     for policy in ("fifo", "sjf-bco", "rolling"):
-        result = run("simulate", empty, "--policy", policy, "--backfill", "easy", *outputs, "--step", 1)
+        result = run(
+            "simulate", empty, "--policy", policy, "--backfill", "easy", *outputs, "--series-step", 1
+        )
         assert (result.exit_code, result.stderr) == (0, "")
         assert rows_in(tmp_path / "jobs.csv") == []
     assert simulation_of(empty)["by_size"] == []
@@ -168,21 +170,21 @@ def test_no_jobs(tmp_path: Path) -> None:
         (["--order", "shortest"], "did you mean 'shortest-first'?"),
         (["--estimate-error", "-1"], "--estimate-error"),
         (["--estimate-error", "nan"], "--estimate-error"),
-        (["--every", "10"], "--every means nothing to policy 'fifo'"),
-        (["--iterations", "10"], "--iterations means nothing to policy 'fifo'"),
-        (["--policy", "rolling", "--iterations", "-1"], "--iterations"),
-        (["--policy", "rolling", "--every", "-1"], "--every"),
+        (["--replan-every", "10"], "--replan-every means nothing to policy 'fifo'"),
+        (["--max-schedules", "10"], "--max-schedules means nothing to policy 'fifo'"),
+        (["--policy", "rolling", "--max-schedules", "-1"], "--max-schedules"),
+        (["--policy", "rolling", "--replan-every", "-1"], "--replan-every"),
         (["--backfill", "eazy"], "--backfill"),
         (["--seed", "-1"], "--seed"),
-        (["--step", "5"], "--step means nothing without --series"),
-        (["--jobs", "jobs.txt"], "jobs.txt: must end in .csv or .parquet"),
-        (["--series", "series"], "series: must end in .csv or .parquet"),
-        (["--jobs", "a.csv", "--series", "a.csv"], "a.csv: is to be two outputs at once"),
-        (["-o", "b.csv", "--series", "b.csv"], "b.csv: is to be two outputs at once"),
+        (["--series-step", "5"], "--series-step is only allowed with --series-csv"),
+        (["--jobs-csv", "jobs.txt"], "jobs.txt: must end in .csv or .parquet"),
+        (["--series-csv", "series"], "series: must end in .csv or .parquet"),
+        (["--jobs-csv", "a.csv", "--series-csv", "a.csv"], "a.csv: is given for two different outputs"),
+        (["-o", "b.csv", "--series-csv", "b.csv"], "b.csv: is given for two different outputs"),
         (["-o", "-"], "--json prints the plan"),
         (["-o", "nowhere/plan.json"], "nowhere"),
-        (["--series", "s.csv", "--step", "0"], "--step"),
-        (["--series", "s.csv", "--step", "1e-9"], "--step"),
+        (["--series-csv", "s.csv", "--series-step", "0"], "--series-step"),
+        (["--series-csv", "s.csv", "--series-step", "1e-9"], "--series-step"),
         (["-o", "queue.json"], "is the scenario itself"),
     ],
 )
@@ -198,13 +200,13 @@ def test_a_table_over_the_jobs_of_the_scenario(tmp_path: Path) -> None:
     scenario = write_json(
         tmp_path, {**{k: v for k, v in FULL.items() if k != "jobs"}, "jobs_file": "jobs.csv"}
     )
-    assert "itself; write to another file" in refused(scenario, "--jobs", jobs)
+    assert "itself; write to another file" in refused(scenario, "--jobs-csv", jobs)
 
 
 def test_parquet_without_pyarrow(queue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    said = refused(queue, "--jobs", queue.with_name("jobs.parquet"))
+    said = refused(queue, "--jobs-csv", queue.with_name("jobs.parquet"))
     assert "needs pyarrow: pip install 'ringsched[parquet]'" in said
 
 
@@ -214,7 +216,7 @@ def test_infeasible_within_the_horizon(tmp_path: Path) -> None:
     output = tmp_path / "plan.json"
     result = run("simulate", tight, "--policy", "sjf-bco", "-o", output)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("ringsched: infeasible within the horizon of 2 s")
+    assert result.stderr.startswith("Error: infeasible within the horizon of 2 s")
     assert not output.exists()
     assert run("simulate", tight, "--policy", "fifo", "-o", output).exit_code == 0
 
@@ -244,15 +246,16 @@ def test_ctrl_c_leaves_no_file(queue: Path) -> None:
     outputs = [queue.with_name(name) for name in ("plan.json", "jobs.csv", "series.csv")]
     outputs[0].write_bytes(OLD_BYTES)
     before = sorted(queue.parent.iterdir())
-    options = ["-o", outputs[0], "--jobs", outputs[1], "--series", outputs[2]]
+    options = ["-o", outputs[0], "--jobs-csv", outputs[1], "--series-csv", outputs[2]]
     ended = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, "simulate", str(queue), *map(str, options)],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
+        env=users_environment(),
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "ringsched: interrupted\n")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Error: interrupted\n")
     assert outputs[0].read_bytes() == OLD_BYTES
     assert sorted(queue.parent.iterdir()) == before

@@ -22,22 +22,22 @@ def no_slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["cluster", "status", "run"])
 def test_without_slurm(command: str) -> None:
     result = run("slurm", command)
-    said = "ringsched: there is no command 'sinfo' here; is Slurm installed?\n"
+    said = "Error: command 'sinfo' not found; install Slurm\n"
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", said)
 
 
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (("--gpus", "4,4", "--nodes", 3), "--gpus names 2 nodes, --nodes says 3"),
-        (("--gpus", "a"), "--gpus must be numbers separated by commas"),
-        (("--nodes", 0), "--nodes must be an integer >= 1"),
+        (("--gpus-per-server", "4,4", "--servers", 3), "--gpus-per-server names 2 servers, --servers says 3"),
+        (("--gpus-per-server", "a"), "--gpus-per-server must be numbers separated by commas"),
+        (("--servers", 0), "--servers must be an integer >= 1"),
         (("--racks", 9), "--racks must be at most 4"),
-        (("--stop",), "there is no such folder"),
+        (("--stop",), "there is no such directory"),
     ],
 )
 def test_local_with_wrong_options(options: tuple[object, ...], problem: str, tmp_path: Path) -> None:
-    assert problem in sentence(run("slurm", "local", *options, "--folder", tmp_path / "cluster"))
+    assert problem in sentence(run("slurm", "local", *options, "--directory", tmp_path / "cluster"))
     assert not (tmp_path / "cluster").exists()
 
 
@@ -88,6 +88,6 @@ def test_status_shows_nothing_that_steers_a_terminal(double: SlurmDouble) -> Non
 
 
 def test_wrong_policies_are_refused_before_anything_is_done(double: SlurmDouble) -> None:
-    for options in (("--policy", "fastest"), ("--iterations", -1), ("--objective", "joy")):
+    for options in (("--policy", "fastest"), ("--max-schedules", -1), ("--objective", "joy")):
         sentence(run("slurm", "run", "--once", *options))
     assert double.told == []

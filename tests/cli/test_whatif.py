@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -22,17 +23,25 @@ def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_row_for_every_change() -> None:
     result = run(
         "whatif", FIRST, "--add-servers", "2", "--add-servers", "1x16", "--link-factor", 0.25,
-        "--inter-server-gbps", 400, "--remove-server", "node-3", "--contention", "model=reserved,lanes=2",
+        "--set", "inter_server_gbps=400", "--remove-server", "node-3",
+        "--set", "contention={model='reserved', lanes=2}", "--set", "time.slot_s=30",
     )  # fmt: skip
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == "11 jobs on 4 servers with 32 GPUs, variants planned by longest-first"
-    assert lines[3].split() == ["as", "it", "is", "5640", "4107.3", "5220", "1.080"]
+    assert re.split(r"\s{2,}", lines[3]) == ["as it is", "1 h 34 min", "1 h 8 min", "1 h 27 min", "8.0 %"]
     assert lines[4].startswith("2 more servers of 8 GPUs")
     assert "-23.4 %" in lines[4]
-    labels = ("1 more server of 16 GPUs", "without server node-3", "400 Gbit/s links, not 100")
-    assert [line for line in lines[5:8] if line.startswith(labels)] == lines[5:8]
-    assert any(line.startswith("vgg-sweep-1") and line.endswith("-3480 s") for line in lines)
+    labels = (
+        "1 more server of 16 GPUs",
+        "without server node-3",
+        "links 0.25 times as fast",
+        "400 Gbit/s links, not 100",
+        "contention model reserved, lanes 2",
+        "time.slot_s = 30",
+    )
+    assert all(line.startswith(label) for line, label in zip(lines[5:11], labels, strict=True))
+    assert any(line.startswith("vgg-sweep-1") and line.endswith("-58 min") for line in lines)
 
 
 def test_together_is_one_row(plan_file: Path) -> None:
@@ -42,15 +51,18 @@ def test_together_is_one_row(plan_file: Path) -> None:
         "2 more servers of 8 GPUs, links 2 times as fast"
     ]
     assert content["policy"] == content["present"]["policy"] == "first-fit"
-    assert content["anew"] is None
+    assert content["replanned"] is None
     change = content["variants"][0]["changes"][0]
     assert change["change_s"] == change["after_s"] - change["before_s"]
 
 
 def test_a_job_in_words_and_in_json(plan_file: Path) -> None:
     said = run("whatif", FIRST, plan_file, "--add-job", JOB).stdout
-    assert "new: 12 GPUs, 20000 iterations, at best 1620 s; beside the plan of 11 jobs by first-fit" in said
-    assert "start it at 4800 s on node-2:0-3 node-3:0-7, it ends at 6780 s and delays 1 job by 240 s" in said
+    assert "new: 12 GPUs, 20000 iterations, at best 27 min; beside the plan of 11 jobs by first-fit" in said
+    assert (
+        "start it at 1 h 20 min on node-2:0-3 node-3:0-7, it ends at 1 h 53 min and delays 1 job by 4 min"
+        in said
+    )
     assert "it cannot start at once: too few GPUs are idle" in said
     content = json.loads(run("whatif", FIRST, plan_file, "--add-job", JOB, "--json").stdout)
     assert content["best"]["changes"] == [
@@ -100,16 +112,23 @@ def test_waiting_is_weighed(tmp_path: Path) -> None:
     }
     result = run("whatif", write_json(tmp_path, content), "--add-job", write_json(tmp_path, job, "b.json"))
     lines = result.stdout.splitlines()
-    assert lines[1] == "start it at 19 s on s0:0-1, it ends at 29 s and delays nobody"
+    assert lines[1] == "start it at 19 s on s0:0-1, it ends at 29 s and delays no job"
     assert lines[2] == "waiting is better: at once it would cost 10 s more, see below"
-    assert next(line for line in lines if line.startswith("at once")).split()[2:5] == ["0", "29", "10"]
+    assert next(line for line in lines if line.startswith("at once")).split()[2:8] == [
+        "0",
+        "s",
+        "29",
+        "s",
+        "10",
+        "s",
+    ]
 
 
 def test_every_feature_at_once(tmp_path: Path) -> None:
     job = "gpus=6,iterations=400,gradient_mb=40,minibatch=2,forward_ms=5,backward_ms=20"
     result = run("whatif", write_json(tmp_path, FULL), "--add-job", job, "--policy", "random")
     assert result.exit_code == 0
-    assert "\nall planned anew by random: it ends at " in result.stdout
+    assert "\nre-planned by random: it ends at " in result.stdout
     result = run(
         "whatif", tmp_path / "queue.json", "--add-servers", 1, "--link-factor", 3, "--policy", "sjf-bco"
     )
@@ -120,7 +139,7 @@ def test_every_feature_at_once(tmp_path: Path) -> None:
     ("options", "complaint"),
     [
         ([], "nothing to ask: give --add-job"),
-        (["--add-job", JOB, "--link-factor", 2], "--add-job cannot stand together with other changes"),
+        (["--add-job", JOB, "--link-factor", 2], "--add-job cannot be combined with other changes"),
         (
             ["--add-servers", "four"],
             "--add-servers must be a number, or a number and GPUs such as 4x8, not 'four'",
@@ -130,10 +149,13 @@ def test_every_feature_at_once(tmp_path: Path) -> None:
         (["--remove-server", "node-11"], "unknown server 'node-11' (did you mean 'node-1'?)"),
         (["--link-factor", "-1"], "--link-factor must be a number > 0, not -1"),
         (["--link-factor", "nan"], "--link-factor must be a number > 0"),
-        (["--inter-server-gbps", "0"], "--inter-server-gbps must be a number > 0"),
-        (["--contention", "shar=1"], "--contention names the unknown key 'shar' (did you mean 'share'?)"),
-        (["--contention", "share"], "--contention must be written as share=0.5,degradation=0.2, not 'share'"),
-        (["--contention", "share=2"], "contention share 2: share must be a number > 0 and <= 1"),
+        (
+            ["--set", "inter_server_gbps=0"],
+            "--set inter_server_gbps=0: inter-server-gbps must be a number > 0",
+        ),
+        (["--set", "contention.shar=1"], "unknown key 'contention.shar' (did you mean 'contention.share'?)"),
+        (["--set", "share"], "--set share: must be written as KEY=VALUE, such as contention.share=0.5, not"),
+        (["--set", "contention.share=2"], "contention share 2: share must be a number > 0 and <= 1"),
         (["--link-factor", 2, "--policy", "best"], "unknown policy 'best'"),
         (["--link-factor", 2, "--time-limit", 1], "--time-limit means nothing to policy 'longest-first'"),
         (["--link-factor", 2, "--seed", -1], "--seed must be an integer >= 0"),
@@ -168,7 +190,7 @@ def test_wrong_plans_are_refused_in_one_sentence(plan_file: Path, tmp_path: Path
         )
         plan["jobs"][3]["start_s"] += 60
         late = write_json(tmp_path, plan | {"policy": "first-fit"}, "late.json")
-        assert "late.json: job 'vgg-sweep-2' does not do" in sentence(run("whatif", FIRST, late, *question))
+        assert "late.json: job 'vgg-sweep-2' does not run" in sentence(run("whatif", FIRST, late, *question))
 
 
 def test_two_jobs_are_one_too_many(tmp_path: Path) -> None:
@@ -179,14 +201,14 @@ def test_two_jobs_are_one_too_many(tmp_path: Path) -> None:
 
 def test_a_plan_by_a_policy_that_cannot_plan_anew_asks_for_one_that_can(tmp_path: Path) -> None:
     path = tmp_path / "simulated.json"
-    assert run("simulate", FIRST, "--policy", "rolling", "--iterations", 10, "-o", path).exit_code == 0
+    assert run("simulate", FIRST, "--policy", "rolling", "--max-schedules", 10, "-o", path).exit_code == 0
     said = sentence(run("whatif", FIRST, path, "--link-factor", 2))
     assert said == (
-        "ringsched: --policy must be given, such as longest-first: the plan was made by 'rolling', "
-        "which cannot plan anew"
+        "Error: --policy must be given, such as longest-first: the plan was made by 'rolling', "
+        "which cannot re-plan"
     )
     result = run("whatif", FIRST, path, "--link-factor", 2, "--policy", "longest-first")
-    assert "as it is, planned anew" in result.stdout
+    assert "as it is, re-planned" in result.stdout
 
 
 @pytest.mark.parametrize("question", [("--link-factor", "2"), ("--add-job", JOB)])
@@ -197,5 +219,6 @@ def test_nothing_is_compared_with_totals_that_are_not_true(
     plan = json.loads(plan_file.read_text(encoding="utf-8")) | {field: 1e300}
     said = sentence(run("whatif", FIRST, write_json(tmp_path, plan, "wrong.json"), *question))
     assert said.endswith(
-        f"wrong.json: plan: {field} is not that of the plan's jobs; `ringsched verify` says more"
+        f"wrong.json: plan: {field} does not follow from the plan's jobs; "
+        "`ringsched verify` lists the violations"
     )

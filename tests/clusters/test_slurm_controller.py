@@ -158,7 +158,9 @@ def test_what_sbatch_prints_as_the_owner_cannot_reach_another_job(printed: str) 
     assert {words[:3] for words in slurm.told if words[0] != "sbatch"} == {("scontrol", "update", "jobid=1")}
     assert {job_id: slurm.jobs[job_id] for job_id in (2, 3)} == {job_id: before[job_id] for job_id in (2, 3)}
     assert slurm.jobs[1]["job_state"] == "PENDING"
-    assert "named no held job" in str(parse_note(slurm.jobs[1]["admin_comment"]).refused)
+    assert "did not print the id of the replacing job" in str(
+        parse_note(slurm.jobs[1]["admin_comment"]).refused
+    )
 
 
 def test_one_bad_job_does_not_keep_others_from_running() -> None:
@@ -176,9 +178,9 @@ def test_one_bad_job_does_not_keep_others_from_running() -> None:
     assert snapshot is not None
     assert snapshot.left[1] == "comment: gpus must be an integer >= 1, not true"
     assert "is not valid JSON" in snapshot.left[2]
-    assert snapshot.left[3] == "needs 9 GPUs, 4 can be used now"
-    assert "is tried again later" in snapshot.left[4]
-    assert snapshot.left[5] == "has 2 tasks, its comment says 1 GPUs; --ntasks is one a GPU"
+    assert snapshot.left[3] == "needs 9 GPUs, but 4 are available now"
+    assert "will be tried again later" in snapshot.left[4]
+    assert snapshot.left[5] == "has 2 tasks, but its comment has 1 GPUs; use one task per GPU"
 
 
 def test_a_bad_job_that_its_owner_released_does_not_end_the_controller() -> None:
@@ -212,7 +214,7 @@ def test_silence_ends_a_cycle_and_the_next_looks_again() -> None:
     said: list[str] = []
     run_all(slurm, controller_of(slurm, say=said.append))
     assert states(slurm) == {1: "COMPLETED", 2: "COMPLETED"}
-    assert said[0] == "Slurm: scontrol release 1 did not answer within 30 s; trying again in 1 s"
+    assert said[0] == "Slurm: scontrol release 1 did not answer within 30 s; retrying in 1 s"
     assert [words for words in slurm.told if words[1] == "release"] == [
         ("scontrol", "release", "1"), ("scontrol", "release", "2")
     ]  # fmt: skip

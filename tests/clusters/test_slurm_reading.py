@@ -125,7 +125,7 @@ def test_json_that_is_not_what_it_should_be(printed: object) -> None:
         ("ringsched", "comment is not valid JSON"),
         ('["ringsched"]', 'comment must be {"ringsched": {...}}'),
         ('{"ringsched": 3}', 'comment must be {"ringsched": {...}}'),
-        ('{"ringsched": {"gpus": 1, "gpus": 2}}', "stands twice"),
+        ('{"ringsched": {"gpus": 1, "gpus": 2}}', "is given twice"),
         (comment_of(FIELDS | {"name": "x"}), "unknown key 'name'"),
         (comment_of(FIELDS | {"running_on": {}}), "unknown key 'running_on'"),
         (comment_of(FIELDS | {"model": "resnet"}), "did you mean"),
@@ -156,7 +156,7 @@ def test_any_comment_leaves_a_job_held_or_planned(text: str) -> None:
 
 
 def test_a_comment_too_long_for_slurm() -> None:
-    with pytest.raises(InputError, match="Slurm takes 1024"):
+    with pytest.raises(InputError, match="Slurm accepts at most 1024"):
         comment_of(FIELDS | {"model": "x" * 1024})
 
 
@@ -286,7 +286,7 @@ def test_a_snapshot_with_everything() -> None:
         3: "is held by an operator",
         5: "waits for afterok:9(unfulfilled)",
         6: "is a job array; submit single jobs",
-        7: "was released by someone else: Slurm decides",
+        7: "was released by another user; Slurm places it",
     }
 
 

@@ -20,7 +20,13 @@ from ringsched.clusters.slurm.commands import Owner, SlurmCommands
 from ringsched.clusters.slurm.jobs import read_jobs
 from ringsched.clusters.slurm.network import Network
 from ringsched.clusters.slurm.queue import sort_jobs
-from ringsched.clusters.slurm.resubmission import _carried, _without_directives, folder_of, forget_old, load
+from ringsched.clusters.slurm.resubmission import (
+    _carried,
+    _without_directives,
+    directory_of,
+    forget_old,
+    load,
+)
 from ringsched.clusters.slurm.snapshot import read_slurm, snapshot_of
 from ringsched.clusters.slurm.submit import submit, tidy
 from ringsched.errors import AdapterError, InputError
@@ -62,7 +68,7 @@ def owner(home: Path, kind: type[Owner] = Owner) -> Owner:
     "text", ["[" * 200_000, '{"arguments": [], "environment": {}, "umask": Infinity}', "[]", "7", ""]
 )
 def test_whatever_was_saved_is_refused_in_one_sentence(text: str, tmp_path: Path) -> None:
-    with pytest.raises(AdapterError, match="is not what was saved there") as caught:
+    with pytest.raises(AdapterError, match="was changed after it was saved") as caught:
         load(Told(text), owner(tmp_path), TOKEN)  # type: ignore[arg-type]
     assert caught.value.refused
 
@@ -101,7 +107,7 @@ def test_a_job_without_an_owner_is_not_roots() -> None:
 def test_a_job_that_slurm_itself_holds_is_left_alone(reason: str) -> None:
     slurm = SlurmDouble({"a": 4})
     slurm.add(FIELDS, tasks=2, state_reason=reason)
-    assert sort_jobs(read_jobs(slurm), "gpu", slurm.now_s).left == {1: f"is held by Slurm itself: {reason}"}
+    assert sort_jobs(read_jobs(slurm), "gpu", slurm.now_s).left == {1: f"is held by Slurm: {reason}"}
 
 
 def test_a_job_that_excludes_nodes_is_not_placed_on_them() -> None:
@@ -133,8 +139,8 @@ def test_what_is_saved_for_a_job_stays_as_long_as_the_job(
     monkeypatch.setattr(submit_module, "owner_of", lambda _uid: me)
     tokens = [f"{at:016x}" for at in range(5)]
     for token in tokens:
-        folder_of(me, token).mkdir(parents=True)
-        os.utime(folder_of(me, token), (0, 0))
+        directory_of(me, token).mkdir(parents=True)
+        os.utime(directory_of(me, token), (0, 0))
     (tmp_path / ".ringsched" / "slurm" / "dangling").symlink_to("nowhere")
     slurm = SlurmDouble({"a": 4})
     slurm.add(FIELDS | {"saved": tokens[0]}, tasks=2)
@@ -142,7 +148,7 @@ def test_what_is_saved_for_a_job_stays_as_long_as_the_job(
     slurm.add(FIELDS | {"saved": tokens[2]}, tasks=2, state_reason="JobHeldAdmin")
     slurm.add(FIELDS | {"saved": tokens[3], "oops": 1}, tasks=2)
     tidy(snapshot_of(read_slurm(slurm, "gpu", time.time()), Network()))
-    assert [folder_of(me, token).exists() for token in tokens] == [True, True, True, True, False]
+    assert [directory_of(me, token).exists() for token in tokens] == [True, True, True, True, False]
     forget_old(me, ())
 
 
@@ -172,7 +178,7 @@ def test_a_second_controller_is_refused_however_the_cluster_is_spelled(
     with run_module.alone("gpu"):
         for spelled in ("", "/etc/slurm/slurm.conf", "/etc/../etc/slurm/slurm.conf"):
             monkeypatch.setenv("SLURM_CONF", spelled)
-            with pytest.raises(AdapterError, match="another controller runs"), run_module.alone("gpu"):
+            with pytest.raises(AdapterError, match="another controller is running"), run_module.alone("gpu"):
                 pass
         monkeypatch.setenv("SLURM_CONF", "/elsewhere/slurm.conf")
         with run_module.alone("gpu"):
@@ -194,7 +200,7 @@ def test_a_controller_needs_a_lock_that_the_kernel_frees(
         pass
 
 
-@pytest.mark.parametrize("option", ["--command-timeout", "--interval", "--start-timeout"])
+@pytest.mark.parametrize("option", ["--command-timeout", "--poll-interval", "--start-timeout"])
 @pytest.mark.parametrize("value", ["inf", "1e300", "nan", "0"])
 def test_times_that_nobody_can_wait_for(option: str, value: str) -> None:
     result = CliRunner().invoke(slurm_command, ["run", option, value])

@@ -37,7 +37,9 @@ def assert_same(ledger: Ledger, books: Books) -> None:
     links = {
         link.label: ("server" if link.kind == "server" else "switch", link.name) for link in ledger.links
     }
-    found = {(blame.victim, blame.culprit, *links[blame.link]): blame.seconds for blame in ledger.blames()}
+    found = {
+        (blame.victim, blame.culprit, *links[blame.link]): blame.seconds for blame in ledger.attributions()
+    }
     for key in found.keys() | books.blame.keys():
         assert found.get(key, 0.0) == pytest.approx(float(books.blame.get(key, 0)), rel=1e-9, abs=1e-9)
 
@@ -99,7 +101,7 @@ def assert_accounted_for_once(ledger: Ledger) -> None:
             assert account.rounding_s < account.duration_s
         else:
             assert account.rounding_s == pytest.approx(0, abs=1e-8 * max(1.0, account.finish_s))
-        mine = sum(blame.seconds for blame in ledger.blames(victim=account.name))
+        mine = sum(blame.seconds for blame in ledger.attributions(victim=account.name))
         assert mine == pytest.approx(account.contention_s, rel=1e-9, abs=1e-12 * scale)
     for view in (ledger.by_victim(), ledger.by_culprit(), ledger.by_link(), ledger.matrix()):
         assert sum(view.values()) == pytest.approx(lost, rel=1e-9, abs=1e-9)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from tests.effort import examples
 from tests.reference.exhaustive import best_value
 from tests.tiny import tiny_scenarios
 
@@ -19,7 +20,7 @@ from ringsched.search.exact.prove import Rounds
 
 
 @given(tiny_scenarios(max_jobs=3, max_servers=3, max_iterations=5, model="slotted"))
-@settings(max_examples=40)
+@examples(40)
 def test_nothing_is_better_than_the_exact_plan(scenario: Scenario) -> None:
     problem = problem_of(scenario)
     weights = [job.weight for job in scenario.jobs]

@@ -18,7 +18,7 @@ from ringsched.engine.state import Run, arrays_of, new_state, run_of
 from ringsched.model import Scenario
 from ringsched.model.objective import COMPLETION, LAST_FINISH, MEAN_COMPLETION, TARDINESS
 from ringsched.rules.shared import new_scratch
-from ringsched.search.schedule import FLEXIBLE, NUM_HABITS, PATIENT, PRUNED, QUIET, decode, task_of
+from ringsched.search.schedule import FLEXIBLE, NUM_MODES, PATIENT, PRUNED, QUIET, decode, task_of
 
 TARGET_S = 3.0
 
@@ -35,19 +35,19 @@ def idle_gpus(problem: Problem, cluster: LiveCluster) -> dict[int, list[int]]:
     }
 
 
-def chosen(problem: Problem, cluster: LiveCluster, job: int, habit: int) -> list[int] | None:
+def chosen(problem: Problem, cluster: LiveCluster, job: int, mode: int) -> list[int] | None:
     """Where the job goes now, or None if it waits."""
     wanted, network = problem.gpus[job], problem.network
     idle = idle_gpus(problem, cluster)
     fitting = [server for server in idle if len(idle[server]) >= wanted]
     if fitting:
         return idle[min(fitting, key=lambda server: (len(idle[server]), server))][:wanted]
-    if habit == PATIENT and any(problem.network.capacity[server] >= wanted for server in idle):
+    if mode == PATIENT and any(problem.network.capacity[server] >= wanted for server in idle):
         return None
     paths = {server: list(network.path(server)) for server in idle}
     busiest = {server: max(int(cluster.on_links()[node]) for node in paths[server]) for server in idle}
     levels = sorted({0, *(busiest[server] for server in idle if idle[server])})
-    for level in [0] if habit == QUIET else levels:
+    for level in [0] if mode == QUIET else levels:
         below: defaultdict[int, list[int]] = defaultdict(list)  # servers behind quiet links up to each switch
         for server, path in paths.items():
             for link, switch in pairwise(path):
@@ -80,12 +80,12 @@ def packed(idle: dict[int, list[int]], servers: list[int], wanted: int) -> list[
     return gpus
 
 
-def by_hand(problem: Problem, order: list[int], habit: list[int]) -> Run:
+def by_hand(problem: Problem, order: list[int], mode: list[int]) -> Run:
     cluster, waiting = LiveCluster(problem), list(order)
     while True:
         for job in list(waiting):
             if problem.release[job] <= cluster.now:
-                gpus = chosen(problem, cluster, job, habit[job])
+                gpus = chosen(problem, cluster, job, mode[job])
                 if gpus is not None:
                     cluster.start(job, gpus)
                     waiting.remove(job)
@@ -113,17 +113,17 @@ def cost_of(problem: Problem, cost: int, finishes: list[float]) -> float:
 def test_a_queue_is_run_as_described(scenario: Scenario, data: st.DataObject) -> None:
     problem = problem_of(scenario)
     order = data.draw(st.permutations(problem.queued))
-    habits = st.lists(st.integers(0, NUM_HABITS - 1), min_size=problem.num_jobs, max_size=problem.num_jobs)
-    habit = data.draw(habits)
-    expected = by_hand(problem, order, habit)
+    modes = st.lists(st.integers(0, NUM_MODES - 1), min_size=problem.num_jobs, max_size=problem.num_jobs)
+    mode = data.draw(modes)
+    expected = by_hand(problem, order, mode)
     arrays = arrays_of(problem)
     state, scratch = new_state(arrays), new_scratch(arrays)
     task = task_of(problem, arrays, MEAN_COMPLETION, TARGET_S)
-    genes = np.array(order, dtype=np.int64), np.array(habit, dtype=np.int64)
+    solution = np.array(order, dtype=np.int64), np.array(mode, dtype=np.int64)
     next_rank = np.zeros(len(order) + 1, dtype=np.int64)
 
     def run(cost: int, limit: float) -> float:
-        return decode(arrays, state, scratch, task, *genes, next_rank, cost, limit)
+        return decode(arrays, state, scratch, task, *solution, next_rank, cost, limit)
 
     for cost in (LAST_FINISH, TARDINESS, COMPLETION):
         value = run(cost, math.inf)
@@ -136,5 +136,5 @@ def test_a_queue_is_run_as_described(scenario: Scenario, data: st.DataObject) ->
         assert run(cost, value / 2) in (PRUNED, value)
 
 
-def test_the_habits_differ() -> None:
-    assert len({FLEXIBLE, PATIENT, QUIET}) == NUM_HABITS
+def test_the_placement_modes_differ() -> None:
+    assert len({FLEXIBLE, PATIENT, QUIET}) == NUM_MODES

@@ -81,7 +81,7 @@ def test_without_a_change_nothing_changes(scenario: Scenario, policy: str) -> No
         raise
     same = OtherContention(fields={"server_latency_ms": scenario.contention.server_latency_ms})
     answer = ringsched.whatif(scenario, same, plan=plan)
-    assert (answer.policy, answer.anew, answer.variants[0].plan) == (policy, None, plan)
+    assert (answer.policy, answer.replanned, answer.variants[0].plan) == (policy, None, plan)
     assert answer.variants[0].changes == ()
 
 

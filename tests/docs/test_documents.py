@@ -27,6 +27,7 @@ from ringsched.clusters.slurm.local import LocalCluster, missing_programs
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LONG = ("neighbours.md",)  # its commands are those of comparing.md, and take long
 NOT_HERE = ("make ", "pip ", "git ", "cd ", "apt-get ")  # what sets the machine up; CI itself is their test
 
 
@@ -51,7 +52,11 @@ def slurm_folder() -> Iterator[Path]:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "document",
+    [pytest.param(path, marks=pytest.mark.slow if path.name in LONG else ()) for path in DOCUMENTS],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
 def test_document(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = document.read_text(encoding="utf-8")
     starts_slurm = "$ ringsched slurm local" in text
@@ -94,7 +99,7 @@ def _shown(commands: list[str]) -> list[str]:
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             check=False,
-            timeout=120,
+            timeout=600,  # a busy machine may take long to start a server
         )
         status = done.returncode
         if exported := EXPORT.fullmatch(command):

@@ -116,7 +116,7 @@ def test_requests_to_the_lab() -> None:
 
 @pytest.mark.parametrize("status", REFUSALS)
 def test_refusals_of_the_lab(status: int) -> None:
-    assert str(status) in page("http.md").split("## Refusals")[1].split("\n## ")[0]
+    assert str(status) in page("http.md").split("## Errors")[1].split("\n## ")[0]
 
 
 @pytest.mark.parametrize("name", ringsched.__all__)

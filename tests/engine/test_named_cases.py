@@ -6,9 +6,9 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Contention, Plan, PlannedJob, Scenario
+from ringsched import Contention, Plan, Scenario
 from ringsched.contention.sharing import model_of
-from ringsched.model import Placement
+from ringsched.model import Placement, PlannedJob
 
 WANG = Contention(degradation=0.2745)  # Wang et al. 2020, 10 GbE: eta / beta = 0.235 / 0.856
 
@@ -46,7 +46,7 @@ def test_four_contending_jobs_take_675_s_instead_of_295_s() -> None:
     )
 
 
-def test_planning_anew_with_one_job_less_can_end_later() -> None:
+def test_replanning_with_one_job_less_can_end_later() -> None:
     """docs/concepts/model.md: without c, d starts earlier, on two servers, and ends later."""
     a = job("a", gpus=2, iterations=20, gradient_mb=100)
     b = job("b", gpus=3, iterations=30, gradient_mb=40)

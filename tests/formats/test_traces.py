@@ -197,7 +197,7 @@ def test_a_trace_of_another_format_is_refused() -> None:
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         import_trace(tmp_path / "none.csv", "philly")
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(InputError, match="is a directory"):
         import_trace(tmp_path, "philly")
 
 

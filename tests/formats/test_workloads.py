@@ -419,7 +419,7 @@ def test_uniform_plans_and_verifies(switches: int, fields: dict[str, Any]) -> No
             "contention_share is only allowed in slotted time",
         ),
         ({"min_hours": 0}, "min_hours must be a number > 0"),
-        ({"min_hours": 3, "max_hours": 2}, "min_hours = 3 is above the longest, 2"),
+        ({"min_hours": 3, "max_hours": 2}, "min_hours = 3 h is above the longest, 2 h"),
         ({"submit_hours": -1}, "submit_hours must be a number >= 0"),
         ({"arrivals": 0.8}, "arrivals must be a Arrivals, not 0.8"),
         ({"cluster": 4}, "cluster must be a Cluster, not 4"),

@@ -22,6 +22,7 @@ from ringsched.analysis.whatif.changes import (
     Together,
 )
 from ringsched.analysis.whatif.new_job import Option
+from ringsched.engine.problem import problem_of
 from ringsched.formats.plan import plan_to_json
 
 POLICIES = (
@@ -126,17 +127,43 @@ def explanation_text(scenario: ringsched.Scenario, plan: ringsched.Plan) -> str:
     worst = next(iter(by_culprit), None)
     return as_text(
         {
-            "jobs": [asdict(account) for account in ledger.jobs],
+            "jobs": [_before_overlap(asdict(account)) for account in ledger.jobs],
             "links": [asdict(account) for account in ledger.links],
-            "blames": [asdict(blame) for blame in ledger.blames()],
+            "blames": [asdict(blame) for blame in ledger.attributions()],
             "by_culprit": by_culprit,
             "by_victim": ledger.by_victim(),
             "by_link": ledger.by_link(),
             "without_worst": None if worst is None else asdict(ledger.without(worst)),
-            "metrics": asdict(ringsched.metrics_of(scenario, plan)),
+            "metrics": asdict(ringsched.metrics_of(scenario, plan)) | _losses_in_whole_slots(scenario, plan),
             "replay": asdict(ringsched.replay(scenario, plan)),
         }
     )
+
+
+def _before_overlap(account: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is newer than the records, and 0 in all of them."""
+    assert account.pop("hidden_s") == 0
+    return account
+
+
+def _losses_in_whole_slots(scenario: ringsched.Scenario, plan: ringsched.Plan) -> dict[str, float]:
+    """Return the two losses as they were defined when the fixtures were recorded, rounding included."""
+    problem = problem_of(scenario)
+    clock, index = problem.clock, {server.name: at for at, server in enumerate(scenario.cluster.servers)}
+    held, contended, spread = [], [], []
+    for at, job in enumerate(plan.jobs):
+        num_gpus, duration_s = problem.gpus[at], job.finish_s - job.start_s
+        shape = problem.fabric.shape({index[name]: len(gpus) for name, gpus in job.gpus.items()})
+        rate = clock.rate(problem.alone_tau(at, shape))
+        alone_s = clock.seconds(clock.duration(problem.iterations[at], rate))
+        held.append(num_gpus * duration_s)
+        contended.append(num_gpus * max(0.0, duration_s - alone_s))
+        spread.append(num_gpus * max(0.0, alone_s - clock.seconds(problem.best_case[at])))
+    whole = math.fsum(held)
+    return {
+        "contention_loss": math.fsum(contended) / whole if whole > 0 else 0.0,
+        "spreading_loss": math.fsum(spread) / whole if whole > 0 else 0.0,
+    }
 
 
 def variants_text(scenario: ringsched.Scenario, options: Mapping[str, Any]) -> str:
@@ -157,7 +184,7 @@ def variants_text(scenario: ringsched.Scenario, options: Mapping[str, Any]) -> s
 def _variant_text(scenario: ringsched.Scenario, change: Any, options: Mapping[str, Any]) -> str:
     result = ringsched.whatif(scenario, change, **options)
     texts = [as_text({"policy": result.policy}), plan_text(result.present)]
-    texts += [] if result.anew is None else [plan_text(result.anew)]
+    texts += [] if result.replanned is None else [plan_text(result.replanned)]
     for variant in result.variants:
         changes = [asdict(change) | {"change_s": change.change_s} for change in variant.changes]
         texts.append(as_text({"label": variant.label, "changes": changes}))
@@ -176,8 +203,8 @@ def new_job_text(scenario: ringsched.Scenario, fields: Mapping[str, Any], option
         "options": [_option(option) for option in result.options],
         **{name: None if option is None else _option(option) for name, option in named.items()},
     }
-    anew = "" if result.anew is None else plan_text(result.anew)
-    return as_text(content) + plan_text(result.present) + anew
+    replanned = "" if result.replanned is None else plan_text(result.replanned)
+    return as_text(content) + plan_text(result.present) + replanned
 
 
 def _option(option: Option) -> dict[str, Any]:

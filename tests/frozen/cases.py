@@ -192,9 +192,9 @@ def _simulations(number: int, content: Content) -> Iterator[tuple[str, Settings]
             settings |= {"estimate_error": error, "seed": number % 5}
         if "order" in options and turn % 4 == 0:
             settings["order"] = adapter.ORDERS[turn // 4 % len(adapter.ORDERS)]
-        if "every" in options and turn % 4 == 0:
+        if "replan-every" in options and turn % 4 == 0:
             settings["every_s"] = 7.5 * content["time"].get("slot_s", 1.0)
-        if "iterations" in options:
+        if "max-schedules" in options:
             settings["iterations"] = (16, 40)[turn % 2]
         if turn % 7 == 0:
             settings["objective"] = adapter.OBJECTIVES[turn // 7 % 3]

@@ -16,57 +16,58 @@ from tests.cli.helpers import run
 RECORDS = Path(__file__).parent / "workloads.jsonl"
 
 _SEEDS = (0, 1, 7, 24, 123456789)
-_LIKE = "--servers 6 --gpus-per-server 4 --jobs 9 --sizes 2"
+_LIKE = "--servers 6 --gpus-per-server 4 --jobs 9 --size-mix 2"
 _ALL = (
-    "--servers 7 --gpus-per-server 16 --racks 3 --jobs 90 --sizes 1:5,4:2,16 --models vision --min-hours 2 "
-    "--max-hours 3 --inter-server-gbps 25 --rack-uplink-gbps 50 --slot 60"
+    "--servers 7 --gpus-per-server 16 --racks 3 --jobs 90 --size-mix 1:5,4:2,16 --model-mix vision "
+    "--min-duration 2h --max-duration 3h --inter-server-gbps 25 --rack-uplink-gbps 50 --slot 60"
 )
 _REFUSED_LIKE = (
     "--seed -1", "--servers 0", "--servers 1000000", "--gpus-per-server 0", "--racks 9", "--racks -1",
-    "--rack-uplink-gbps 9", "--rack-uplink-gbps 0 --racks 2", "--jobs 0", "--jobs 1000001", "--sizes 64",
-    "--sizes phily", "--sizes 1:x", "--sizes 1,1", "--models resnet", "--models resnet50:0", "--min-hours 0",
-    "--max-hours inf", "--min-hours 30", "--inter-server-gbps 0", "--inter-server-gbps 1e-300 --sizes 16",
-    "--slot 0", "--slot 0.01",
+    "--rack-uplink-gbps 9", "--rack-uplink-gbps 0 --racks 2", "--jobs 0", "--jobs 1000001", "--size-mix 64",
+    "--size-mix phily", "--size-mix 1:x", "--size-mix 1,1", "--model-mix resnet", "--model-mix resnet50:0",
+    "--min-duration 0h", "--max-duration inf", "--min-duration 30h", "--inter-server-gbps 0",
+    "--inter-server-gbps 1e-300 --size-mix 16", "--slot 0", "--slot 0.01",
 )  # fmt: skip
 
 CASES = (
     *(f"paper --seed {seed}" for seed in _SEEDS),
-    *(f"paper --seed {seed} --contention {share}" for seed in (0, 31) for share in (0, 0.05, 0.3)),
+    *(f"paper --seed {seed} --contention-share {share}" for seed in (0, 31) for share in (0, 0.05, 0.3)),
     *(f"paper --seed 7 --servers {servers} {more}" for servers in (10, 14, 40) for more in ("", "--jobs 80")),
     *(f"paper --seed 3 --servers {servers} --share-servers 20" for servers in (10, 13, 20)),
     "paper --seed 2 --servers 20 --share-servers 10 --horizon 1500",
-    "paper --seed 4 --contention 0 --servers 9 --jobs 16 --horizon none --share-servers 12",
-    "paper --jobs 1 --contention 0.01",
+    "paper --seed 4 --contention-share 0 --servers 9 --jobs 16 --horizon none --share-servers 12",
+    "paper --jobs 1 --contention-share 0.01",
     "paper --jobs 0",
     "paper --jobs 10001",
     "paper --servers 0",
     "paper --servers 1",
     "paper --servers 10001",
     "paper --share-servers 1",
-    "paper --contention 0.9",
-    "paper --contention 1",
-    "paper --contention -0.1",
-    "paper --contention nan",
+    "paper --contention-share 0.9",
+    "paper --contention-share 1",
+    "paper --contention-share -0.1",
+    "paper --contention-share nan",
     "paper --horizon 0",
     "paper --horizon inf",
     "paper --seed -1",
     "paper --json",
-    "paper --servers 100 --share-servers 4 --contention 0.65 --seed 1",
+    "paper --servers 100 --share-servers 4 --contention-share 0.65 --seed 1",
     *(f"uniform --seed {seed} {_LIKE}" for seed in _SEEDS),
-    *(f"uniform --seed {seed} {_ALL} --submit-hours 5" for seed in _SEEDS),
+    *(f"uniform --seed {seed} {_ALL} --submit-span 5h" for seed in _SEEDS),
     "uniform --servers 40 --jobs 400",
-    "uniform --servers 40 --jobs 300 --sizes philly --models language --racks 5 --json",
-    "uniform --servers 40 --jobs 300 --sizes uniform --models resnet50:3,vgg16 --submit-hours 0.5 --slot 600",
+    "uniform --servers 40 --jobs 300 --size-mix philly --model-mix language --racks 5 --json",
+    "uniform --servers 40 --jobs 300 --size-mix uniform --model-mix resnet50:3,vgg16 "
+    "--submit-span 0.5h --slot 600",
     "uniform -q",
-    *(f"uniform --servers 4 --jobs 12 --sizes 1:3,4 {more}" for more in _REFUSED_LIKE),
-    "uniform --servers 4 --jobs 12 --sizes 1 --submit-hours -1",
+    *(f"uniform --servers 4 --jobs 12 --size-mix 1:3,4 {more}" for more in _REFUSED_LIKE),
+    "uniform --servers 4 --jobs 12 --size-mix 1 --submit-span -1",
     *(
         f"{kind} --seed {seed} {more}"
         for kind in ("poisson", "diurnal")
         for seed in _SEEDS
         for more in (_LIKE, f"{_ALL} --load 0.5", "--jobs 500 --racks 8 --load 1.5")
     ),
-    *(f"{kind} --jobs 400 --sizes paper --models language --json" for kind in ("poisson", "diurnal")),
+    *(f"{kind} --jobs 400 --size-mix paper --model-mix language --json" for kind in ("poisson", "diurnal")),
     *(f"{kind} -q" for kind in ("poisson", "diurnal")),
     *(
         f"diurnal --seed 2 --jobs 300 --swing {swing} --peak-hour {hour}"
@@ -74,7 +75,7 @@ CASES = (
         for hour in (0, 9, 24)
     ),
     *(
-        f"{kind} --servers 4 --jobs 12 --sizes 1:3,4 {more}"
+        f"{kind} --servers 4 --jobs 12 --size-mix 1:3,4 {more}"
         for kind in ("poisson", "diurnal")
         for more in (*_REFUSED_LIKE, "--load 0", "--load nan", "--load 1e7")
     ),

@@ -309,7 +309,10 @@ def test_plans_are_made_of_estimates() -> None:
     [
         ({"policy": "sjf-bco", "order": "fifo"}, "order means nothing to policy 'sjf-bco'"),
         ({"policy": "fifo", "every_s": 3.0}, "every means nothing to policy 'fifo'"),
-        ({"policy": "fifo", "iterations": 3}, "iterations means nothing to policy 'fifo', only to rolling"),
+        (
+            {"policy": "fifo", "iterations": 3},
+            "max-schedules means nothing to policy 'fifo', only to rolling",
+        ),
         ({"policy": "first-fit", "time_limit_s": 3.0}, "time-limit means nothing"),
         ({"estimate_error": -0.5}, "estimate-error"),
         ({"estimate_error": math.nan}, "estimate-error"),

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from ringsched.online.queue import NOBODY, Waiting, head, join, leave, new_waiting, next_candidate
+from ringsched.online.queue import NO_JOB, Waiting, head, join, leave, new_waiting, next_candidate
 
 
 def assert_least_below(waiting: Waiting) -> None:
@@ -29,7 +29,7 @@ def test_come_and_go(num_jobs: int) -> None:
             listed[rank] = chance.randint(1, 4), float(chance.randint(1, 4))
             join(waiting, rank, *listed[rank])
         assert_least_below(waiting)
-        assert head(waiting) == min(listed, default=NOBODY)
+        assert head(waiting) == min(listed, default=NO_JOB)
         first, idle, extra = chance.randrange(num_jobs + 1), chance.randint(0, 4), chance.randint(-1, 3)
         window = float(chance.randint(0, 4))
         fitting = [
@@ -37,10 +37,10 @@ def test_come_and_go(num_jobs: int) -> None:
             for rank, (gpus, duration) in listed.items()
             if rank >= first and gpus <= idle and (duration <= window or gpus <= extra)
         ]
-        assert next_candidate(waiting, first, idle, window, extra) == min(fitting, default=NOBODY)
+        assert next_candidate(waiting, first, idle, window, extra) == min(fitting, default=NO_JOB)
 
 
 def test_nobody_waits_at_all() -> None:
     waiting = new_waiting(0)
-    assert head(waiting) == NOBODY
-    assert next_candidate(waiting, 0, 9, 9.0, 9) == NOBODY
+    assert head(waiting) == NO_JOB
+    assert next_candidate(waiting, 0, 9, 9.0, 9) == NO_JOB

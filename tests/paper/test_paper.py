@@ -18,9 +18,8 @@ from ringsched.paper.reproduce import Reproduction, reproduce_paper
 from ringsched.paper.results import Estimate, Results, mean, num_censored, ratio
 from ringsched.paper.tiny import KINDS, least_largest_load, tiny_instance, tiny_rows
 from ringsched.policies import table as registry
-from ringsched.policies.policy import Settings
+from ringsched.policies.policy import Candidate, Settings
 from ringsched.policies.single_rule import solve_random
-from ringsched.search.bisection import Candidate
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "paper"
 QUICK = ("policies", "kappa", "lambda")

@@ -103,7 +103,7 @@ def test_policies_of_a_file_are_compared(file: Path) -> None:
     assert set(by_policy) == {"longest-first", "by-kernel", "Emptiest"}
 
 
-@pytest.mark.parametrize("command", [["plan"], ["compare", "--jobs", "2"]])
+@pytest.mark.parametrize("command", [["plan"], ["compare", "--workers", "2"]])
 @pytest.mark.parametrize("name", ["ByKernel", "Emptiest"])
 def test_a_policy_of_a_file_on_the_command_line(
     file: Path, tmp_path: Path, command: list[str], name: str

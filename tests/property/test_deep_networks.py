@@ -20,7 +20,7 @@ from tests.scenarios import cluster, job
 from tests.strategies import contentions, fair_contentions, scenarios
 
 import ringsched
-from ringsched import Infeasible, InputError, Plan, Scenario, Server, Switch, scenario_from_dict
+from ringsched import Infeasible, InputError, Plan, Scenario, Server, Switch, Time, scenario_from_dict
 from ringsched.verify.clock import clock_of
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.replay import Replay, Run
@@ -102,7 +102,7 @@ def test_blame_sums_to_durations(scenario: Scenario, seed: int) -> None:
     for account in ledger.jobs:
         parts = (account.best_case_s, account.spreading_s, account.contention_s, account.rounding_s)
         assert math.fsum(parts) == account.duration_s  # to the last bit
-        mine = math.fsum(blame.seconds for blame in ledger.blames(victim=account.name))
+        mine = math.fsum(blame.seconds for blame in ledger.attributions(victim=account.name))
         assert mine == pytest.approx(account.contention_s, rel=1e-9, abs=1e-12 * account.duration_s)
     assert all(math.isfinite(link.uplink_gbps) for link in ledger.links)
 
@@ -182,6 +182,31 @@ def test_three_levels_by_hand() -> None:
         shape = network.shape({server: len(held) for server, held in placement.items()})
         alone_s = float(formulas.iteration_time(scenario, a, placement))
         assert network.tau_s(a, shape) == pytest.approx(alone_s)
+
+
+def test_a_switch_that_holds_a_whole_job_is_not_crossed() -> None:
+    """Engine, ledger, verifier and reference: a stays below a switch, whose slow uplink b crosses."""
+    switches = (
+        Switch(name="pod", uplink_gbps=1),
+        *(Switch(name=f"r{at}", uplink_gbps=2, parent="pod") for at in range(2)),
+    )
+    servers = tuple(Server(name=f"s{at}", gpus=2, switch=f"r{at // 2}") for at in range(4))
+    tree = cluster(servers=(*servers, Server(name="far", gpus=2)), switches=switches)
+    below_rack, below_pod = {"s0": [0], "s1": [0]}, {"s0": [0], "s2": [0]}
+    out = {"s1": [1], "far": [0]}
+    for held, link, gbps in ((below_rack, "s1", 10), (below_pod, "switch r0", 2)):  # what they share
+        a, b = (
+            job(name, gpus=2, iterations=10, gradient_mb=1000, running_on=placement)
+            for name, placement in (("a", held), ("b", out))
+        )
+        scenario = Scenario(cluster=tree, jobs=(a, b), time=Time(model="continuous"))
+        taus = formulas.iteration_times(scenario, [(a, held), (b, out)])
+        assert taus == {"a": Fraction(8, gbps) * 2 + Fraction(11, 100), "b": 8 + Fraction(11, 100)}
+        plan = ringsched.plan(scenario, "first-fit")
+        assert [each.finish_s for each in plan.jobs] == [pytest.approx(10 * float(taus[at])) for at in "ab"]
+        assert ringsched.verify(scenario, plan).violations == ()
+        (blame,) = ringsched.explain(scenario, plan).attributions()
+        assert (blame.victim, blame.link) == ("a", link)
 
 
 def test_switches_may_come_in_any_order() -> None:

@@ -6,8 +6,9 @@ import math
 import random
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.tiny import needs_compiler, tiny_scenarios
 
 from ringsched import Scenario
@@ -43,7 +44,7 @@ def always() -> bool:
     st.booleans(),
     st.sampled_from([2.0, 3.0, 7.0, 20.0]),
 )
-@settings(max_examples=80)
+@examples(80)
 def test_bounds_of_long_pieces_are_not_above_the_optimum(
     scenario: Scenario, summed: bool, piece: float
 ) -> None:
@@ -66,7 +67,7 @@ def test_bounds_of_long_pieces_are_not_above_the_optimum(
     st.integers(1, 30),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=80)
+@examples(80)
 def test_no_plan_in_continuous_time_is_below_the_bound(
     scenario: Scenario, summed: bool, num_pieces: int, generator: random.Random
 ) -> None:

@@ -124,7 +124,7 @@ def test_accounts_and_pictures_are_the_same_at_any_time(
     later, by_s = shifted(scenario, about_s)
     plan, after = (ringsched.plan(each, policy) for each in (scenario, later))
     ledger, then = ringsched.explain(scenario, plan), ringsched.explain(later, after)
-    assert then.blames() == ledger.blames()
+    assert then.attributions() == ledger.attributions()
     for before, account in zip(ledger.jobs, then.jobs, strict=True):
         moved = (before.start_s + by_s, before.finish_s + by_s)
         assert (account.start_s, account.finish_s) == pytest.approx(moved, rel=0, abs=2 * math.ulp(by_s))

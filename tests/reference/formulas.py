@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import TypeAlias
 
 from tests.reference.phases import Phased, phased
@@ -117,7 +118,12 @@ def tau_at(
     reduction = gigabits / number(scenario.cluster.reduce_gbps)
     latency = number(scenario.contention.server_latency_ms) / 1000 * num_servers
     compute = (number(job.forward_ms) * job.minibatch + number(job.backward_ms)) / 1000
-    return exchange + reduction + latency + compute
+    communication = exchange + reduction + latency
+    # Bucket by bucket: it is ready when its part of the backward pass is done, and sent after the one before.
+    backward, end = number(job.backward_ms) / 1000, number(0)
+    for bucket in range(1, job.buckets + 1):
+        end = max(end, backward * bucket / job.buckets) + communication / job.buckets
+    return compute - backward + end
 
 
 def iteration_times(
@@ -181,14 +187,18 @@ def phased_iteration_times(
         found[job.name] = tau_at(scenario, job, min(links, default=None), num_servers), None
         gbit = 2 * Fraction(job.gradient_mb) * 8 / 1000 * (job.gpus - 1) / job.gpus
         if nodes and gbit > 0:
-            rest_s = Fraction(found[job.name][0]) - gbit / min(links)
-            rings[job.name] = Phased(gbit, min(links), rest_s)
+            tau = partial(_tau_by_rate, scenario, job, num_servers)
+            rings[job.name] = Phased(gbit, min(links), tau)
             links_of[job.name] = [node for node in speeds if node in nodes]  # servers in order, then switches
     wanted = {name: ring.gbps for name, ring in rings.items()}
     crowded = {name: Fraction(rate) for name, rate in _max_min(wanted, links_of, speeds).items()}
     for name, (rate, node) in phased(rings, links_of, speeds, crowded).items():
-        found[name] = rings[name].rest_s + rings[name].gbit / rate, node
+        found[name] = rings[name].tau(rate), node
     return found
+
+
+def _tau_by_rate(scenario: Scenario, job: Job, num_servers: int, rate: Fraction) -> Fraction:
+    return Fraction(tau_at(scenario, job, rate, num_servers))
 
 
 def _max_min(

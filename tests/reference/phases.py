@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from statistics import NormalDist
@@ -14,11 +14,11 @@ DIGITS = Context(prec=60)
 
 
 class Phased(NamedTuple):
-    """A job that crosses links, alone on them: what it exchanges, how fast, and all the rest."""
+    """A job that crosses links: what it exchanges, how fast alone, and tau by the rate of its exchange."""
 
     gbit: Fraction
     gbps: Fraction
-    rest_s: Fraction
+    tau: Callable[[Fraction], Fraction]
 
 
 def phased(
@@ -86,8 +86,7 @@ def _rounded(value: Fraction) -> Fraction:
 
 
 def _busy(job: Phased, gbps: Fraction) -> Fraction:
-    exchange_s = job.gbit / gbps
-    return _rounded(exchange_s / (exchange_s + job.rest_s))
+    return _rounded(job.gbit / gbps / job.tau(gbps))
 
 
 def _mean_part(mean: Fraction, variance: Fraction) -> Fraction:

@@ -40,7 +40,7 @@ def test_output_with_a_long_name_ended_in_a_traceback(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_output_onto_a_full_device_ended_in_a_traceback(tmp_path: Path) -> None:
     said = sentence(run("plan", write_json(tmp_path, FULL), "-o", "/dev/full"))
-    assert said == "ringsched: /dev/full: cannot be written: no space left on device"
+    assert said == "Error: /dev/full: cannot be written: no space left on device"
 
 
 def test_emoji_code_in_a_name_was_printed_as_a_picture(tmp_path: Path) -> None:

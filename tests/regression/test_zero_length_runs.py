@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Contention, Placement
 from ringsched.contention.over_time import Stay, iterations_done
+from ringsched.model import Contention, Placement
 
 
 def test_a_run_of_no_length_stayed_on_its_links_for_ever() -> None:

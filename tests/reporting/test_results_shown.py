@@ -12,10 +12,11 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
+from ringsched.analysis.compare.compare import Comparison
 from ringsched.analysis.whatif.changes import AddServers
 from ringsched.analysis.whatif.variants import WhatIf
-from ringsched.display import LONGEST_LINE, html_table, one_line
 from ringsched.errors import InputError
+from ringsched.formatting import LONGEST_LINE, duration, html_table, one_line
 from ringsched.ring import all_reduce
 
 QUEUE = scenario(
@@ -42,7 +43,7 @@ def simulation() -> ringsched.Simulation:
     return ringsched.simulate(QUEUE, backfill="easy")
 
 
-def comparison(**options: Any) -> ringsched.Comparison:
+def comparison(**options: Any) -> Comparison:
     workload = ringsched.Workload.uniform(jobs=6, cluster=ringsched.Cluster.of_servers(2))
     scenarios = [ringsched.generate(workload, seed=seed) for seed in range(3)]
     return ringsched.compare(scenarios, ["first-fit", "longest-first", "random"], workers=1, **options)
@@ -80,17 +81,17 @@ def test_one_line(made: Callable[[], Any]) -> None:
 def test_what_the_line_says() -> None:
     made = plan()
     assert repr(made) == (
-        f"<Plan: 30 jobs, policy first-fit, makespan {made.makespan_s:.0f} s, "
-        f"bound {made.lower_bound_s:.0f} s, gap {100 * (made.gap - 1):.1f} %>"
+        f"<Plan: 30 jobs, policy first-fit, makespan {duration(made.makespan_s)}, "
+        f"bound {duration(made.lower_bound_s)}, gap {100 * (made.gap - 1):.1f} %>"
     )
     assert repr(QUEUE) == "<Scenario: 30 jobs, 2 servers, 8 GPUs, contention paper, slotted time>"
     assert repr(simulation()).startswith("<Simulation: 30 jobs, policy fifo, backfill easy, makespan ")
-    assert repr(comparison()).startswith("<Comparison: 9 runs, 3 policies, least makespan ")
+    assert repr(comparison()).startswith("<Comparison: 9 runs, 3 policies, smallest makespan ")
 
 
 def test_a_line_by_another_objective() -> None:
     made = ringsched.plan(QUEUE, "first-fit", objective="mean-completion")
-    assert f"mean completion {made.mean_completion_s:.1f} s" in repr(made)
+    assert f"mean completion {duration(made.mean_completion_s)}" in repr(made)
     assert "makespan" not in repr(made)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as limits
 from tests import planning
 from tests.cli.helpers import run
+from tests.effort import examples
 from tests.scenarios import cluster, job, scenario
 from tests.tiny import needs_compiler, tiny_scenarios
 
@@ -22,8 +22,7 @@ from ringsched.engine.state import Run
 from ringsched.model import Outcome
 from ringsched.model.objective import ALL
 from ringsched.policies.exact import MOST_JOBS, solve_exact
-from ringsched.policies.policy import ANY_ORDER, Limits, Settings
-from ringsched.search.bisection import Candidate
+from ringsched.policies.policy import ANY_ORDER, Candidate, Limits, Settings
 from ringsched.search.exact.prove import Rounds
 
 OTHERS = [policy.name for policy in ringsched.list_policies() if policy.name != "exact"]
@@ -37,7 +36,7 @@ def solved(instance: Scenario, **options: Any) -> Candidate:
 
 @needs_compiler
 @given(tiny_scenarios(max_jobs=4, max_servers=3, max_iterations=20))
-@limits(max_examples=15)
+@examples(15)
 def test_no_policy_is_better_and_no_bound_is_above(instance: Scenario) -> None:
     plan = ringsched.plan(instance, "exact")
     assert ringsched.verify(instance, plan).violations == ()
@@ -53,7 +52,7 @@ def test_no_policy_is_better_and_no_bound_is_above(instance: Scenario) -> None:
 
 @needs_compiler
 @given(tiny_scenarios(max_jobs=3, max_servers=2, max_iterations=12))
-@limits(max_examples=10)
+@examples(10)
 def test_each_objective_is_best_under_its_own_plan(instance: Scenario) -> None:
     jobs = instance.jobs
     plans = {objective: solved(instance, objective=objective).run.finishes for objective in ALL}

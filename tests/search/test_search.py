@@ -153,10 +153,10 @@ def test_a_weight_beside_which_another_vanishes() -> None:
     [
         ({"time_limit_s": -1}, "time-limit"),
         ({"time_limit_s": float("nan")}, "time-limit"),
-        ({"iterations": -1}, "iterations"),
-        ({"iterations": 2.5}, "iterations"),
+        ({"iterations": -1}, "max-schedules"),
+        ({"iterations": 2.5}, "max-schedules"),
         ({"gap": 0.9}, "gap"),
-        ({"threads": 0}, "threads"),
+        ({"threads": 0}, "workers"),
         ({"order": "fifo"}, "order"),
     ],
 )

@@ -302,7 +302,7 @@ MUTATIONS: list[tuple[str, Callable[[Plan], Plan], str]] = [
     (
         "job-order",
         with_jobs(lambda rows: (rows[1], rows[0], *rows[2:])),
-        "job 'wide' stands where job 'run' is expected",
+        "job 'wide' is listed where job 'run' is expected",
     ),
     ("gang-size", with_job("late", {"s0": [3], "s1": [2]}), "job 'late' holds 2 GPUs, expected 1"),
     ("gang-size", with_job("late", {}), "job 'late' holds 0 GPUs, expected 1"),

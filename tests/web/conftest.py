@@ -16,6 +16,8 @@ import httpx
 import psutil
 import pytest
 
+HANGS_S = 300.0  # what takes longer never ends
+
 
 @dataclass(frozen=True)
 class Served:
@@ -51,7 +53,7 @@ def ended(served: Served, number: int = signal.SIGTERM) -> int:
     served.process.send_signal(number)
     assert served.process.stdout is not None
     served.process.stdout.close()
-    return served.process.wait(timeout=300)  # if ever
+    return served.process.wait(timeout=HANGS_S)
 
 
 def workers_of(pid: int) -> list[psutil.Process]:
@@ -66,14 +68,14 @@ def workers_of(pid: int) -> list[psutil.Process]:
 
 @pytest.fixture(scope="session")
 def served() -> Iterator[Served]:
-    server = started("--workers", "2", "--time-limit", "20")
+    server = started("--workers", "2", "--request-timeout", "20")
     yield server
     ended(server)
 
 
 @pytest.fixture(scope="session")
 def client(served: Served) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=f"{served.url}/api/v1", timeout=60) as client:
+    with httpx.Client(base_url=f"{served.url}/api/v1", timeout=HANGS_S) as client:
         yield client
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import httpx
+from tests.web.conftest import HANGS_S
 
 JSON = {"Content-Type": "application/json"}
 JOB = {"name": "j", "gpus": 1, "iterations": 1, "model": "vgg16"}
@@ -93,7 +94,7 @@ PLANS: Mapping[str, tuple[bytes, set[int]]] = {
 
 def planned_in_the_end(client: httpx.Client, content: bytes) -> bool:
     """Return whether a plan is made once others are served; how long they take is the machine's matter."""
-    until_s = time.monotonic() + 300
+    until_s = time.monotonic() + HANGS_S
     while (status := client.post("/plan", content=content, headers=JSON).status_code) != 200:
         assert status == 503
         if time.monotonic() > until_s:
@@ -102,7 +103,7 @@ def planned_in_the_end(client: httpx.Client, content: bytes) -> bool:
     return True
 
 
-def spoken(port: int, sent: bytes, *, timeout_s: float = 30) -> bytes:
+def spoken(port: int, sent: bytes, *, timeout_s: float = HANGS_S) -> bytes:
     """Send bytes as they are, and return all that comes back until the server closes or falls silent."""
     received = b""
     with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:

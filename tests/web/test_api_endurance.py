@@ -13,12 +13,12 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from tests.web.conftest import Served, ended, started, workers_of
+from tests.web.conftest import HANGS_S, Served, ended, started, workers_of
 from tests.web.hostile import GARBAGE, JSON, PLANS, planned, planned_in_the_end, spoken
 
 pytestmark = pytest.mark.compiled
 
-FEW_S, MANY_S = 6.0, 120.0
+FEW_S, MANY_S = 3.0, 120.0
 LEAST = 5  # requests of each client, however slow the machine is: they have something of all kinds
 NUM_CLIENTS = 12
 GROWTH = 40 * 2**20  # bytes that the server itself may have more after all than after the first part
@@ -31,7 +31,7 @@ class Crowd:
 
     def __init__(self, served: Served, small: Any) -> None:
         self.served = served
-        self.client = httpx.Client(base_url=f"{served.url}/api/v1", timeout=60)
+        self.client = httpx.Client(base_url=f"{served.url}/api/v1", timeout=HANGS_S)
         self.good = [planned(small, policy, pictures=True) for policy in ("sjf-bco", "first-fit", "random")]
         self.bad = [content for content, _ in PLANS.values()]
         self.searched = planned(small, "search", iterations=50)
@@ -106,7 +106,7 @@ def crowded(crowd: Crowd, seconds: float, first_seed: int) -> list[int]:
 
 
 def endure(seconds: float, small: Any) -> None:
-    served = started("--workers", "2", "--time-limit", "5")
+    served = started("--workers", "2", "--request-timeout", "5")
     try:
         crowd = Crowd(served, small)
         statuses = crowded(crowd, seconds / 2, 0)

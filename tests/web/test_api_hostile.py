@@ -40,7 +40,7 @@ def test_what_is_hardly_http(served: Served, client: httpx.Client, name: str) ->
 def test_what_python_alone_takes_for_json(client: httpx.Client, constant: str) -> None:
     answer = client.post("/plan", content=f'{{"gap": {constant}}}', headers=JSON)
     assert answer.status_code == 422
-    expected = f"the body is not valid JSON: {constant} is no number of JSON"
+    expected = f"the body is not valid JSON: {constant} is not a JSON number"
     assert answer.json()["error"]["message"] == expected
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import load_all_checks
-from tests.web.conftest import Served
+from tests.web.conftest import HANGS_S, Served
 
 import ringsched
 from ringsched.formats.plan import plan_to_json
@@ -26,24 +27,31 @@ CHECKS = [
     schemathesis.checks.content_type_conformance,
     schemathesis.checks.response_schema_conformance,
 ]
-SCENARIO = example_scenario("small")
-PLAN = json.loads(plan_to_json(ringsched.plan(SCENARIO, "sjf-bco")))
-SOUND = {
-    "scenario": SCENARIO.expanded(),
-    "scenarios": [SCENARIO.expanded()],
-    "plan": PLAN,
-    "plans": {"a": PLAN},
-    "changes": [{"link_factor": 2.0, "add_servers": 1}],
-    "text": json.dumps(SCENARIO.expanded()),
-    "time_limit_s": None,
-    "iterations": 10,
-}
+
+
+@cache
+def sound() -> dict[str, Any]:
+    """Values that can be planned, by field; made when first asked for, not when tests are collected."""
+    scenario = example_scenario("small")
+    plan = json.loads(plan_to_json(ringsched.plan(scenario, "sjf-bco")))
+    return {
+        "scenario": scenario.expanded(),
+        "scenarios": [scenario.expanded()],
+        "plan": plan,
+        "plans": {"a": plan},
+        "changes": [{"link_factor": 2.0, "add_servers": 1}],
+        "text": json.dumps(scenario.expanded()),
+        "time_limit_s": None,
+        "iterations": 10,
+    }
+
+
 POLITE = {503, 504}  # too much at once, or too long: documented, and no mistake
 
 
 @pytest.fixture(scope="session")
 def described(served: Served) -> Any:
-    return schemathesis.openapi.from_url(f"{served.url}/api/v1/openapi.json", timeout=300)
+    return schemathesis.openapi.from_url(f"{served.url}/api/v1/openapi.json", timeout=HANGS_S)
 
 
 def operations(described: Any) -> list[Any]:
@@ -64,13 +72,13 @@ def sent(described: Any, mode: GenerationMode, number: int) -> list[int]:
 def send_to(operation: Any, mode: GenerationMode, number: int, statuses: list[int]) -> None:
     """Send requests to one endpoint; of those that are allowed half have a scenario that can be planned."""
 
-    @given(case=operation.as_strategy(generation_mode=mode), sound=st.booleans())
+    @given(case=operation.as_strategy(generation_mode=mode), is_sound=st.booleans())
     @settings(max_examples=number, deadline=None, suppress_health_check=list(HealthCheck))
-    def send(case: Any, sound: bool) -> None:
-        if sound and mode == GenerationMode.POSITIVE and operation.body:
+    def send(case: Any, is_sound: bool) -> None:
+        if is_sound and mode == GenerationMode.POSITIVE and operation.body:
             case.body.pop("job", None)
-            case.body |= {name: SOUND[name] for name in case.body if name in SOUND}
-        answer = case.call(timeout=60)
+            case.body |= {name: sound()[name] for name in case.body if name in sound()}
+        answer = case.call(timeout=HANGS_S)
         statuses.append(answer.status_code)
         assert answer.status_code < 500 or answer.status_code in POLITE, answer.text
         case.validate_response(answer, checks=CHECKS)

@@ -48,7 +48,7 @@ def about(access: Access | None = None, **headers: str) -> httpx.Response:
 def test_about_tells_limits_and_policies_as_they_are() -> None:
     told = about().json()
     limits = told["limits"]
-    assert limits == Limits().told()
+    assert limits == Limits().as_dict()
     assert {name for name, limit in limits.items() if type(limit) is float} == {
         *("work_s", "upload_s", "search_s", "kept_s")
     }
@@ -178,11 +178,9 @@ def test_the_address_carries_the_token_where_servers_do_not_see_it() -> None:
     with bound_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
         assert urls_of(listening, Access(token=TOKEN)) == [f"http://127.0.0.1:{port}/#token={TOKEN}"]
-        with pytest.raises(
-            InputError, match=f"127.0.0.1:{port} cannot be listened to: address already in use"
-        ):
+        with pytest.raises(InputError, match=f"127.0.0.1:{port} cannot be used: address already in use"):
             bound_socket("127.0.0.1", port)
-    with pytest.raises(InputError, match=r"--host = '192.0.2.1.2' is no address of this machine"):
+    with pytest.raises(InputError, match=r"--host = '192.0.2.1.2' is not an address of this machine"):
         bound_socket("192.0.2.1.2", 0)
 
 
@@ -220,7 +218,10 @@ def test_a_large_body_is_refused_before_it_is_read() -> None:
 
     answer = asked("POST", "/api/v1/plan", content=never(), headers=headers)
     assert answer.status_code == 413
-    assert answer.json()["error"]["message"] == "the body is larger than the 33554432 bytes this server takes"
+    assert (
+        answer.json()["error"]["message"]
+        == "the body is larger than the 33554432 bytes that this server accepts"
+    )
 
 
 def test_a_body_of_unknown_length_is_counted_as_it_comes() -> None:
@@ -270,7 +271,7 @@ def test_too_many_at_once_are_asked_to_come_again(monkeypatch: pytest.MonkeyPatc
     assert sorted(answer.status_code for answer in answers) == [200] * 6 + [503] * 45
     busy = next(answer for answer in answers if answer.status_code == 503)
     assert busy.headers["retry-after"] == "1"
-    assert "too much is asked at once" in busy.json()["error"]["message"]
+    assert "too many requests at once" in busy.json()["error"]["message"]
 
 
 def test_bodies_that_are_announced_and_do_not_come_take_nobodys_place(

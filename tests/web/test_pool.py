@@ -12,12 +12,13 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 import pytest
-from tests.web.conftest import Served, ended, hear_ctrl_c, started, workers_of
+from tests.web.conftest import HANGS_S, Served, ended, hear_ctrl_c, started, workers_of
 from tests.web.hostile import JSON
 
 import ringsched
@@ -30,7 +31,6 @@ from ringsched.web.worker import SEARCH, STOP
 
 pytestmark = pytest.mark.compiled
 
-HANGS_S = 300.0  # what takes longer never ends
 LIMITS = Limits(workers=1, searches=1, work_s=HANGS_S)
 
 
@@ -74,7 +74,7 @@ def test_what_takes_too_long_is_killed_and_the_next_is_served() -> None:
         before = workers_of(os.getpid())
         with pytest.raises(TimeIsUp):
             await pool.run("plan", body("first-fit"), time_limit_s=0.5, on_start=Frozen())
-        reply = await pool.run("plan", body("first-fit"), time_limit_s=30)
+        reply = await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S)
         assert reply.status == 200
         assert before != workers_of(os.getpid())
 
@@ -96,9 +96,9 @@ def test_a_worker_that_dies_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None
 
         for killer, end in ((kill, WorkerEnded), (kill_for_memory, WorkerBroke)):
             with pytest.raises(WorkerEnded) as ended:
-                await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=killer)
+                await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S, on_start=killer)
             assert ended.type is end
-        assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
+        assert (await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S)).status == 200
 
     with_pool(use)
 
@@ -130,7 +130,7 @@ def test_work_that_is_given_up_frees_its_worker() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
+        assert (await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S)).status == 200
 
     with_pool(use)
 
@@ -147,7 +147,7 @@ def test_a_worker_that_held_much_memory_makes_way_for_a_fresh_one() -> None:
         try:
             for _ in range(2):
                 assert (
-                    await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
+                    await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S, on_start=note)
                 ).status == 200
         finally:
             await pool.stop()
@@ -166,7 +166,7 @@ def test_who_waits_for_a_worker_too_long_is_told_so() -> None:
             busy = asyncio.create_task(long)
             await frozen.begun.wait()
             with pytest.raises(NobodyIsFree):
-                await pool.run("plan", body("first-fit"), time_limit_s=30)
+                await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S)
             busy.cancel()
             await asyncio.gather(busy, return_exceptions=True)
         finally:
@@ -188,7 +188,7 @@ def test_too_much_memory_is_refused_and_the_worker_lives_on() -> None:
             reply = await pool.run("check_scenario", numbers, time_limit_s=60)
             assert reply.status == 413
             assert b"memory" in reply.content
-            assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
+            assert (await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S)).status == 200
         finally:
             await pool.stop()
 
@@ -200,7 +200,7 @@ def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays(monkeypatch: p
 
     async def use(pool: Pool) -> None:
         searches = Searches(pool, LIMITS)
-        search = searches.start(body("search", 200, time_limit_s=60))
+        search = searches.start(body("search", 200, time_limit_s=HANGS_S))
         while b'"plan"' not in search.content():
             assert search.state == "running", search.content()
             await asyncio.sleep(0.05)
@@ -217,7 +217,7 @@ def test_a_search_that_is_stopped_has_a_plan_and_its_worker_stays(monkeypatch: p
         def note(errand: Errand) -> None:
             pids.append(errand.process.pid)
 
-        await pool.run("plan", body("first-fit"), time_limit_s=30, on_start=note)
+        await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S, on_start=note)
         assert pids == [pid]
         events = b"".join([event async for event in search.events()])
         assert events.startswith(b'event: end\ndata: {"state": "stopped"')
@@ -292,15 +292,27 @@ def test_a_search_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch
     """Policies that bisect hear nothing; nor does a search in the middle of a kernel, nor this one."""
     monkeypatch.setattr("ringsched.web.searches.GRACE_S", 0.2)
 
+    class Freezing:
+        """A pool whose worker is frozen before it gets the search."""
+
+        def __init__(self, pool: Pool) -> None:
+            self._pool = pool
+
+        async def run(self, *given: Any, on_start: Callable[[Errand], None], **options: Any) -> Any:
+            def freeze(errand: Errand) -> None:
+                Frozen()(errand)
+                on_start(errand)
+
+            return await self._pool.run(*given, on_start=freeze, **options)
+
     async def use(pool: Pool) -> None:
-        searches = Searches(pool, LIMITS)
+        searches = Searches(Freezing(pool), LIMITS)  # type: ignore[arg-type]
         search = searches.start(body("sjf-bco"))
         while search.errand is None:
             await asyncio.sleep(0)
-        Frozen()(search.errand)
         await searches.stop(search)
         assert json.loads(search.content()) == {"state": "stopped", "progress": None}
-        assert (await pool.run("plan", body("first-fit"), time_limit_s=30)).status == 200
+        assert (await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S)).status == 200
 
     with_pool(use)
 
@@ -343,7 +355,7 @@ def searching(server: Served, client: httpx.Client) -> list[psutil.Process]:
 def test_workers_end_when_the_server_is_killed() -> None:
     """Not even SIGKILL leaves one behind, idle or at work."""
     server = started("--workers", "1")
-    with httpx.Client(base_url=f"{server.url}/api/v1", timeout=60) as client:
+    with httpx.Client(base_url=f"{server.url}/api/v1", timeout=HANGS_S) as client:
         workers = searching(server, client)
         assert ended(server, signal.SIGKILL) == -signal.SIGKILL
     assert len(workers) >= 2
@@ -359,20 +371,34 @@ def test_workers_end_when_the_server_is_killed() -> None:
 )
 def test_the_server_ends_in_order_with_work_on_its_hands(number: int, code: int) -> None:
     server = started("--workers", "1")
-    with httpx.Client(base_url=f"{server.url}/api/v1", timeout=60) as client:
+    with httpx.Client(base_url=f"{server.url}/api/v1", timeout=HANGS_S) as client:
         workers = searching(server, client)
         assert ended(server, number) == code
     assert psutil.wait_procs(workers, timeout=HANGS_S)[1] == []
 
 
-def test_ctrl_c_before_all_has_started() -> None:
+# Python runs this first in every process: here it keeps workers from ever being ready.
+NEVER_READY = """
+import sys, time
+if "spawn_main" in " ".join(sys.orig_argv):
+    time.sleep(3600)
+"""
+
+
+def test_ctrl_c_before_all_has_started(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(NEVER_READY)
+    folders = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
     command = [sys.executable, "-m", "ringsched", "serve", "--port", "0"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True, preexec_fn=hear_ctrl_c) as process:
+    options: dict[str, Any] = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "env": os.environ | {"PYTHONPATH": os.pathsep.join(folders)},
+    }
+    with subprocess.Popen(command, **options, text=True, preexec_fn=hear_ctrl_c) as process:
         while not (workers := workers_of(process.pid)):
             time.sleep(0.02)
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=HANGS_S)
-    assert (process.returncode, out, err) == (130, "", "ringsched: interrupted\n")
+    assert (process.returncode, out, err) == (130, "", "Error: interrupted\n")
     assert psutil.wait_procs(workers, timeout=HANGS_S)[1] == []

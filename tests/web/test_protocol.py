@@ -200,7 +200,7 @@ def test_who_is_being_answered_is_not_hung_up_on(monkeypatch: pytest.MonkeyPatch
                 await begun.acquire()
             late = await asyncio.to_thread(received, open_ones.enter_context(listening.connected()))
             assert late.startswith(b"HTTP/1.1 503")
-            assert b"too many connections; try again in a moment" in late
+            assert b"too many connections; try again in a few seconds" in late
             end.set()
             for client in clients:
                 assert (await asyncio.to_thread(client.recv, 100)).startswith(b"HTTP/1.1 200")

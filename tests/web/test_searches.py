@@ -88,7 +88,8 @@ def test_what_is_held_of_all_searches_is_bounded(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("error", "said"), [(WorkerBroke(), b"so it would again"), (WorkerEnded(), b"was killed; try again")]
+    ("error", "said"),
+    [(WorkerBroke(), b"a retry would fail again"), (WorkerEnded(), b"was killed; try again")],
 )
 def test_a_search_whose_process_is_gone_says_whether_to_try_again(error: Exception, said: bytes) -> None:
     async def use() -> None:

@@ -16,7 +16,7 @@ def test_a_port_that_is_taken() -> None:
         port = listening.getsockname()[1]
         done = run("serve", "--port", str(port))
     assert done.exit_code == 2
-    assert done.stderr == f"ringsched: 127.0.0.1:{port} cannot be listened to: address already in use\n"
+    assert done.stderr == f"Error: 127.0.0.1:{port} cannot be used: address already in use\n"
     assert done.stdout == ""
 
 
@@ -24,9 +24,12 @@ def test_a_port_that_is_taken() -> None:
     ("options", "sentence"),
     [
         (["--token", "short"], "--token must have at least 16 characters"),
-        (["--host", "no.such.host.invalid"], "--host = 'no.such.host.invalid' is no address of this machine"),
+        (
+            ["--host", "no.such.host.invalid"],
+            "--host = 'no.such.host.invalid' is not an address of this machine",
+        ),
         (["--port", "70000"], "70000 is not in the range 0<=x<=65535"),
-        (["--time-limit", "0"], "0.0 is not in the range x>0"),
+        (["--request-timeout", "0"], "--request-timeout must be a number > 0, not 0.0"),
         (["--workers", "0"], "0 is not in the range 1<=x<=64"),
     ],
 )

@@ -1,1 +1,1 @@
-"""What plans are worth: metrics of one, comparisons of many."""
+"""Metrics of one plan, and comparisons of many."""

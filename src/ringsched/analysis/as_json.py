@@ -1,4 +1,4 @@
-"""What commands print with `--json`, as plain data that JSON can hold."""
+"""The data that commands print with `--json`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringsched import api
 
-if TYPE_CHECKING:  # only what is asked for is loaded, by those who make it
+if TYPE_CHECKING:  # imported only when needed
     from ringsched.analysis.compare.compare import Comparison
     from ringsched.analysis.explain.ledger import Ledger
     from ringsched.analysis.whatif.new_job import Answer, Option
@@ -45,30 +45,30 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
 
 
 def ledger_data(ledger: Ledger) -> dict[str, Any]:
-    """Return all accounts and all blame."""
+    """Return all accounts and the attributed contention."""
     return {
         "scenario_sha256": ledger.plan.scenario_sha256,
         "policy": ledger.plan.policy,
         "jobs": [asdict(account) for account in ledger.jobs],
         "links": [asdict(account) for account in ledger.links],
-        "blames": [asdict(blame) for blame in ledger.blames()],
+        "attributions": [asdict(blame) for blame in ledger.attributions()],
         "by_culprit": ledger.by_culprit(),
     }
 
 
 def job_ledger_data(ledger: Ledger, name: str) -> dict[str, Any]:
-    """Return what concerns one job: who slows it, whom it slows, the plan without the worst."""
+    """Return one job's account, the jobs that slow it or that it slows, and the plan without the worst."""
     worst = ledger.worst_culprits().get(name)
     return {
         "job": asdict(ledger.job(name)),
-        "blames": [asdict(blame) for blame in ledger.blames(victim=name)],
-        "hurts": [asdict(blame) for blame in ledger.blames(culprit=name)],
+        "attributions": [asdict(blame) for blame in ledger.attributions(victim=name)],
+        "hurts": [asdict(blame) for blame in ledger.attributions(culprit=name)],
         "without_worst_culprit": None if worst is None else asdict(ledger.without(worst)),
     }
 
 
 def comparison_data(result: Comparison) -> dict[str, Any]:
-    """Return all that a comparison says, and its rows."""
+    """Return the results of a comparison and its rows."""
     from ringsched.analysis.compare.summary import labels_of
 
     return {
@@ -83,11 +83,11 @@ def comparison_data(result: Comparison) -> dict[str, Any]:
 
 
 def variants_data(answer: WhatIf) -> dict[str, Any]:
-    """Return the totals of all plans, and all jobs that end at other times."""
+    """Return the totals of all plans, and the jobs whose finish changes."""
     return {
         "policy": answer.policy,
         "present": _totals(answer.present),
-        "anew": None if answer.anew is None else _totals(answer.anew),
+        "replanned": None if answer.replanned is None else _totals(answer.replanned),
         "variants": [
             {
                 "label": variant.label,
@@ -100,8 +100,8 @@ def variants_data(answer: WhatIf) -> dict[str, Any]:
 
 
 def new_job_data(answer: Answer) -> dict[str, Any]:
-    """Return the four choices for one more job, those planned anew, and the present totals."""
-    present, anew = answer.present, answer.anew
+    """Return the four choices for one more job, the totals after re-planning, and the present totals."""
+    present, replanned = answer.present, answer.replanned
     return {
         "job": answer.job.expanded(),
         "policy": answer.policy,
@@ -112,18 +112,18 @@ def new_job_data(answer: Answer) -> dict[str, Any]:
             name: None if option is None else _option(option)
             for name, option in named_options(answer).items()
         },
-        "anew": None
-        if anew is None
+        "replanned": None
+        if replanned is None
         else {
-            "finish_s": anew.jobs[-1].finish_s,
-            "makespan_s": anew.makespan_s,
-            "mean_completion_s": anew.mean_completion_s,
+            "finish_s": replanned.jobs[-1].finish_s,
+            "makespan_s": replanned.makespan_s,
+            "mean_completion_s": replanned.mean_completion_s,
         },
     }
 
 
 def named_options(answer: Answer) -> Mapping[str, Option | None]:
-    """Return the choices that are worth a word."""
+    """Return the named choices."""
     return {
         "best": answer.best,
         "at_once": answer.at_once,

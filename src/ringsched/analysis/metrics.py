@@ -1,4 +1,4 @@
-"""What one plan is worth, in numbers."""
+"""Metrics of one plan."""
 
 from __future__ import annotations
 
@@ -6,30 +6,37 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ringsched.analysis.explain.losses import Losses, losses_of
+from ringsched.analysis.explain.parts import Split
+from ringsched.analysis.planned_run import planned_run
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.errors import InputError
-from ringsched.model import Plan, PlannedJob, Scenario
+from ringsched.model import Plan, Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metrics:
-    """How soon the jobs of a plan end, and where its GPU-seconds go.
+    """Completion times of a plan, and how it uses the GPUs.
 
-    The two losses are shares of the GPU-seconds for which jobs hold GPUs.
+    The two losses are shares of the GPU time that jobs hold, as defined by `Losses`.
     """
 
     makespan_s: float
     mean_completion_s: float
     p95_completion_s: float
     gpu_utilisation: float  # GPU-seconds held / (available GPUs x makespan)
-    contention_loss: float  # for what the jobs take longer than alone on the same GPUs
-    spreading_loss: float  # for what they take longer alone there than in their best case
+    contention_loss: float
+    spreading_loss: float
     lower_bound_s: float
     gap: float
 
 
 def metrics_of(scenario: Scenario, plan: Plan) -> Metrics:
     """Return the metrics of a valid plan.
+
+    Raises
+    ------
+    InputError
+        The plan was made for another scenario, or its jobs would start or finish at other times.
 
     Examples
     --------
@@ -39,26 +46,28 @@ def metrics_of(scenario: Scenario, plan: Plan) -> Metrics:
     >>> metrics.contention_loss > 0 and metrics.spreading_loss > 0
     True
     """
-    if [job.name for job in plan.jobs] != [job.name for job in scenario.jobs]:
-        raise InputError("the plan's jobs are not those of the scenario")
-    held, contended, spread = _gpu_seconds(problem_of(scenario), plan)
+    losses = _losses(problem_of(scenario), plan)
     completions_s = [
         planned.finish_s - job.submit_s for planned, job in zip(plan.jobs, scenario.jobs, strict=True)
     ]
+    held_gpu_s = math.fsum(
+        job.gpus * (planned.finish_s - planned.start_s)
+        for planned, job in zip(plan.jobs, scenario.jobs, strict=True)
+    )
     return Metrics(
         makespan_s=plan.makespan_s,
         mean_completion_s=plan.mean_completion_s,
         p95_completion_s=percentile(completions_s, 0.95),
-        gpu_utilisation=_share(held, scenario.cluster.capacity * plan.makespan_s),
-        contention_loss=_share(contended, held),
-        spreading_loss=_share(spread, held),
+        gpu_utilisation=_share(held_gpu_s, scenario.cluster.capacity * plan.makespan_s),
+        contention_loss=losses.contention,
+        spreading_loss=losses.spreading,
         lower_bound_s=plan.lower_bound_s,
         gap=plan.gap,
     )
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least `share` of all do not exceed; 0 if there is none.
+    """Return the smallest value that at least this share of the values do not exceed; 0 if there are none.
 
     Examples
     --------
@@ -68,26 +77,9 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[max(0, math.ceil(share * len(values) - 1e-9) - 1)] if values else 0.0
 
 
-def _gpu_seconds(problem: Problem, plan: Plan) -> tuple[float, float, float]:
-    """Return GPU-seconds held, and those lost to contention and to spreading."""
-    index = {server.name: at for at, server in enumerate(problem.scenario.cluster.servers)}
-    held, contended, spread = [], [], []
-    for at, job in enumerate(plan.jobs):
-        num_gpus, duration_s = problem.gpus[at], job.finish_s - job.start_s
-        alone_s, best_s = _alone_s(problem, at, job, index), problem.clock.seconds(problem.best_case[at])
-        held.append(num_gpus * duration_s)
-        # Never negative but for rounding.
-        contended.append(num_gpus * max(0.0, duration_s - alone_s))
-        spread.append(num_gpus * max(0.0, alone_s - best_s))
-    return math.fsum(held), math.fsum(contended), math.fsum(spread)
-
-
-def _alone_s(problem: Problem, at: int, job: PlannedJob, index: dict[str, int]) -> float:
-    """Return how long a job takes on its GPUs with nobody else around."""
-    shape = problem.fabric.shape({index[name]: len(gpus) for name, gpus in job.gpus.items()})
-    tau = problem.alone_tau(at, shape)
-    clock = problem.clock
-    return clock.seconds(clock.duration(problem.iterations[at], clock.rate(tau)))
+def _losses(problem: Problem, plan: Plan) -> Losses:
+    split = Split(problem, planned_run(problem, plan))
+    return losses_of(problem.gpus, [split.parts_of(at) for at in range(problem.num_jobs)])
 
 
 def _share(part: float, whole: float) -> float:

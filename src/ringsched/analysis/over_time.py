@@ -1,4 +1,4 @@
-"""What a simulation over time was worth: waiting, completion and slowdown by size, use; and its tables."""
+"""Metrics of a simulation over time: waiting, completion, slowdown and utilisation; and its tables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def over_time(simulation: Simulation) -> OverTime:
     whole = _size_class(simulation, ALL_SIZES, np.ones(len(simulation.gpus), dtype=np.bool_))
     span_s = simulation.makespan_s
     series, promised = simulation.series, np.isfinite(simulation.promised_s)
-    # As long as completions count as one instant; at Unix times seconds are rounded by more than that.
+    # The tolerance of simultaneous completions, or the rounding of seconds at Unix times if that is larger.
     slack_s = np.maximum(
         SLACK * np.maximum(1.0, simulation.promised_s - simulation.origin_s),
         2 * np.spacing(simulation.promised_s),
@@ -102,7 +102,7 @@ def _mean_over(series: Series, values: NDArray[np.int32], span_s: float) -> floa
 
 
 def _classes(simulation: Simulation) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Return the classes 1, 2, 3-4, 5-8, ... up to the largest job, with who is in them."""
+    """Return the classes 1, 2, 3-4, 5-8, ... up to the largest job, with their jobs."""
     gpus, classes = simulation.gpus, []
     least, most = 1, 1
     while least <= gpus.max(initial=0):
@@ -166,21 +166,21 @@ def _edges(simulation: Simulation, step_s: float) -> Floats:
     time_s, origin_s = simulation.series.time_s, simulation.origin_s
     num_steps = int((time_s[-1] - origin_s) // step_s) + 1 if len(time_s) else 0
     if num_steps > MOST_STEPS:
-        raise InputError(f"= {step_s:g} makes more than {MOST_STEPS} steps of this time", field="step")
+        raise InputError(f"= {step_s:g} gives more than {MOST_STEPS} steps; make it longer", field="step")
     return origin_s + np.arange(num_steps + 1, dtype=np.float64) * np.float64(step_s)
 
 
 def _means(time_s: Floats, records: NDArray[np.int32], edges_s: Floats) -> Floats:
     """Return the mean of each step: the area under the records so far is linear between them.
 
-    It does not grow before the first record, nor after the last, at which all is done.
+    It is constant before the first record and after the last.
     """
     area = np.concatenate(([0.0], np.cumsum(records[:-1] * np.diff(time_s))))
     return np.diff(np.interp(edges_s, time_s, area)) / np.diff(edges_s)
 
 
 def _maxima(time_s: Floats, records: NDArray[np.int32], edges_s: Floats) -> NDArray[np.int32]:
-    """Return the largest of what a step begins with and of all that comes within it."""
+    """Return the maximum of each step: the value at its beginning and all changes within it."""
     in_force = np.searchsorted(time_s, edges_s[:-1], side="right") - 1
     maxima = np.where(in_force >= 0, records[np.maximum(in_force, 0)], 0).astype(np.int32)
     within = np.searchsorted(edges_s, time_s, side="right") - 1

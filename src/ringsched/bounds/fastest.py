@@ -1,4 +1,4 @@
-"""How fast a job can be at all: the exact minimum over all placements, with nobody else around.
+"""The fastest run of a job: the exact minimum over all placements, without any other job.
 
 The core's best case takes the fewest servers and the fastest uplink as if they always came together.
 Here a job that spans servers gets only servers that exist: those behind slow uplinks slow it down, a job
@@ -37,7 +37,7 @@ class Fastest:
     A running job has the one placement it has, with what remains to be done.
     """
 
-    inside: tuple[float, ...]  # in one server
+    packed: tuple[float, ...]  # in one server
     spread: tuple[float, ...]  # over several
     best: tuple[float, ...]  # the shorter of the two
 
@@ -48,16 +48,16 @@ def fastest_of(problem: Problem) -> Fastest:
     sizes = sorted({problem.gpus[job] for job in problem.queued if problem.gpus[job] >= 2})
     speeds = spread_speeds(problem.network, sizes)
     alone = Speed(problem.network.intra_server_gbps, 1)
-    inside, spread = [], []
+    packed, spread = [], []
     for job, gpus in enumerate(problem.gpus):
         if job in problem.running:
             several = problem.shape(problem.running[job]).num_servers > 1
-            inside.append(math.inf if several else problem.best_case[job])
+            packed.append(math.inf if several else problem.best_case[job])
             spread.append(problem.best_case[job] if several else math.inf)
         else:
-            inside.append(_duration(problem, job, [alone] if gpus <= largest else []))
+            packed.append(_duration(problem, job, [alone] if gpus <= largest else []))
             spread.append(_duration(problem, job, speeds.get(gpus, [])))
-    return Fastest(tuple(inside), tuple(spread), tuple(map(min, inside, spread)))
+    return Fastest(tuple(packed), tuple(spread), tuple(map(min, packed, spread)))
 
 
 def spread_speeds(network: Network, sizes: Sequence[int]) -> dict[int, list[Speed]]:

@@ -1,4 +1,4 @@
-"""Lower bounds on the makespan by large or long jobs, which leave servers or GPUs to nobody else."""
+"""Lower bounds on the makespan by large or long jobs, which keep servers or GPUs from other jobs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def long_jobs(work: Work) -> Bound:
     """A GPU that runs a job of `long` or more has no time for another of `short` or more before long + short.
 
     Let all jobs released at or after r take L in all, L < long + short, and leave out those below `short`.
-    Each job of `long` or more has its GPUs to itself: they may count as taken for the whole of L. What the
-    others take must fit into the GPUs that are left: L >= their GPU-seconds / those GPUs.
+    Each job of `long` or more has its GPUs to itself: they may count as taken for the whole of L. The
+    remaining jobs must fit into the GPUs that are left: L >= their GPU-seconds / those GPUs.
     """
     found = [(*_best_pair(work, release), release) for release in worst_releases(work)]
     length, short, long, release = max(found, key=lambda pair: pair[0] + pair[3])
@@ -95,11 +95,11 @@ def _sums(values: Array) -> Array:
 def server_classes(work: Work) -> Bound | None:
     """A job sits in one server, where it takes units of `unit` GPUs, or is spread, and takes longer.
 
-    A server of c GPUs has c // unit units, all servers K of them, and a job inside takes gpus // unit. In
-    L the jobs inside take at most K x L unit-seconds, and all jobs at most N x L GPU-seconds. Put a price
-    on a unit-second, in GPU-seconds: each job pays at least the less of being inside, its GPU-seconds and
+    A server of c GPUs has c // unit units, all servers K of them, and a packed job takes gpus // unit. In
+    L the packed jobs take at most K x L unit-seconds, and all jobs at most N x L GPU-seconds. Put a price
+    on a unit-second, in GPU-seconds: each job pays at least the less of being packed, its GPU-seconds and
     its units, and being spread, its GPU-seconds there. So L >= the sum of that / (N + price x K). Any
-    price will do; the best is one at which some job, `job`, is as well off inside as spread.
+    price will do; the best is one at which some job, `job`, is as well off packed as spread.
     """
     guesses = [
         (release + length, release, unit, job)
@@ -132,12 +132,12 @@ def length_by_classes(work: Work, release: Any, unit: int, job: int) -> Any:
     """Return the least L at the price set by `job`, exact when slotted."""
     fastest, gpus = work.fastest, work.problem.gpus
     # The price is extra / taken; all is multiplied by what is taken, so that slots stay whole.
-    extra = gpus[job] * (fastest.spread[job] - fastest.inside[job])
-    taken = gpus[job] // unit * fastest.inside[job]
+    extra = gpus[job] * (fastest.spread[job] - fastest.packed[job])
+    taken = gpus[job] // unit * fastest.packed[job]
     paid = sum(
-        min((taken * size + extra * (size // unit)) * inside, taken * size * spread)
-        for size, inside, spread, released in zip(
-            gpus, fastest.inside, fastest.spread, work.problem.release, strict=True
+        min((taken * size + extra * (size // unit)) * packed, taken * size * spread)
+        for size, packed, spread, released in zip(
+            gpus, fastest.packed, fastest.spread, work.problem.release, strict=True
         )
         if released >= release
     )
@@ -153,17 +153,17 @@ def _best_price(work: Work, release: Any, unit: int) -> Iterator[tuple[float, in
     """Yield the best length and the job that sets its price, if there is a job with a choice."""
     counted = work.release >= release
     gpus = work.gpus[counted].astype(float)
-    inside, spread = (
-        np.array(durations, dtype=float)[counted] for durations in (work.fastest.inside, work.fastest.spread)
+    packed, spread = (
+        np.array(durations, dtype=float)[counted] for durations in (work.fastest.packed, work.fastest.spread)
     )
-    units = work.gpus[counted] // unit * np.where(np.isfinite(inside), inside, 0.0)
+    units = work.gpus[counted] // unit * np.where(np.isfinite(packed), packed, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        price = np.where((units > 0) & (spread > inside), gpus * (spread - inside) / units, 0.0)
+        price = np.where((units > 0) & (spread > packed), gpus * (spread - packed) / units, 0.0)
     choosing = np.flatnonzero((price > 0) & (price < math.inf))
     if not len(choosing):
         return
     prices = np.sort(price[choosing])
-    paid = _paid(price, gpus * np.minimum(inside, spread), units, prices)
+    paid = _paid(price, gpus * np.minimum(packed, spread), units, prices)
     lengths = paid / (work.problem.num_gpus + prices * _num_units(work, unit))
     best = int(np.argmax(lengths))
     setter = choosing[np.argsort(price[choosing], kind="stable")[best]]
@@ -174,7 +174,7 @@ def _paid(price: Array, area: Array, units: Array, prices: Array) -> Array:
     """Return what all jobs pay together at each price: their area, and their unit-time up to their own."""
     order = np.argsort(price, kind="stable")
     ordered, weights = price[order], units[order]
-    first = np.searchsorted(ordered, prices, side="right")  # from here on jobs stay inside
+    first = np.searchsorted(ordered, prices, side="right")  # from here on jobs stay packed
     finite = np.where(np.isfinite(ordered), ordered, 0.0)
     below = np.concatenate(([0.0], np.cumsum(finite * weights)))[first]
     above = weights.sum() - np.concatenate(([0.0], np.cumsum(weights)))[first]

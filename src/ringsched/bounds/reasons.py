@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ringsched.formatting import duration, figure
 from ringsched.model import Bound
-from ringsched.phrases import figure, seconds
 
 
 def reason(bound: Bound) -> str:
@@ -17,7 +17,7 @@ def reason(bound: Bound) -> str:
 
 
 def _time(bound: Bound, term: str) -> str:
-    return seconds(float(bound.terms[term]))
+    return duration(float(bound.terms[term]))
 
 
 def _amount(bound: Bound, term: str) -> str:
@@ -46,7 +46,7 @@ REASONS: dict[str, Callable[[Bound], str]] = {
         f"{bound.terms['at_once']} at once{_after(bound, 'from_s')}"
     ),
     "wide-jobs": lambda bound: (
-        f"some leave fewer than {bound.terms['least']} GPUs free, and the others need more"
+        f"no job of {bound.terms['least']} or more GPUs fits beside those that leave fewer free"
         f"{_after(bound, 'from_s')}"
     ),
     "long-jobs": lambda bound: (

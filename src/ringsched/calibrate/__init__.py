@@ -1,1 +1,1 @@
-"""Measured, not assumed: contention measured on real rings, fitted, and held against predictions."""
+"""Contention measured on real rings, fitted, and compared with predictions."""

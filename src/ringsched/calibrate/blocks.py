@@ -22,7 +22,7 @@ FEWEST_ITERATIONS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredBlock:
-    """A block that was run: the medians of every job, and how far they can be trusted."""
+    """A finished block: the medians of every job, and signs of disturbance."""
 
     name: str
     jobs: tuple[TestJob, ...]
@@ -36,7 +36,7 @@ class MeasuredBlock:
 
     @property
     def suspect(self) -> bool:
-        """Whether it was disturbed each time it was tried."""
+        """Whether every attempt was disturbed."""
         return self.noise.steal > MOST_STEAL if self.by_processor else self.noise.disturbed
 
 
@@ -49,7 +49,7 @@ def measure(
     on_try: Callable[[str, int], None] | None = None,
     num_tries: int = MOST_TRIES,
 ) -> MeasuredBlock:
-    """Run a block until it is undisturbed or was tried often enough; keep the best try."""
+    """Run a block until it is undisturbed, for a limited number of attempts; keep the best one."""
     best: MeasuredBlock | None = None
     for number in range(1, num_tries + 1):
         if on_try is not None:
@@ -83,7 +83,7 @@ def measurements_of(block: MeasuredBlock) -> list[Measurement]:
 
 
 def while_all_run(runs: Sequence[JobRun]) -> list[list[Iteration]]:
-    """Return of each job the iterations during which every other job was there, without its first one."""
+    """Return each job's iterations during which every other job ran, without its first one."""
     begin_s = max(run.iterations[0].start_s for run in runs)
     end_s = min(run.iterations[-1].start_s + run.iterations[-1].seconds for run in runs)
     found = []
@@ -100,10 +100,10 @@ def while_all_run(runs: Sequence[JobRun]) -> list[list[Iteration]]:
 
 
 def typical_s(iterations: Sequence[Iteration], *, alike: bool) -> float:
-    """Return the median where iterations should be all alike, one disturbed moves nothing; else the mean.
+    """Return the median if all iterations should be equal, otherwise the mean.
 
-    Where jobs compute, their exchanges meet in some iterations and miss each other in the next, so times
-    come in two kinds, and only the mean says how fast the job is.
+    If jobs compute, their exchanges meet in some iterations only. Then there are two kinds of
+    iterations, and only the mean describes the speed of the job.
     """
     return (median if alike else fmean)(each.seconds for each in iterations)
 
@@ -134,7 +134,7 @@ def _spread(values: Sequence[float]) -> float:
     return (high - low) / middle
 
 
-TINY_MB = 0.0001  # so little that only latency is left
+TINY_MB = 0.0001  # so small that only latency matters
 EXCHANGES = 0.08  # seconds of a job alone with a small message: many iterations in few seconds
 
 
@@ -198,7 +198,7 @@ def _blocks(servers: int, size_mb: float, payload_gbps: float, quick: bool) -> I
 
 
 class Calibrated(NamedTuple):
-    """What was measured; rows of suspect blocks are left out, so that no fit rests on them."""
+    """The measurements; rows of suspect blocks are left out of the fit."""
 
     measurements: tuple[Measurement, ...]
     blocks: tuple[MeasuredBlock, ...]
@@ -216,7 +216,7 @@ def run_procedure(
     quick: bool = False,
     on_try: Callable[[str, int], None] | None = None,
 ) -> Calibrated:
-    """Measure all blocks, several times over if asked."""
+    """Measure all blocks, repeatedly if requested."""
     planned = planned_blocks(testbed.servers, testbed.payload_gbps, quick=quick)
     blocks = [
         measure(testbed, block.name, block.jobs, by_processor=block.by_processor, on_try=on_try)

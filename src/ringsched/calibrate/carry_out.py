@@ -1,4 +1,4 @@
-"""`carry_out()`: a small plan run for real on the testbed, every job started when the plan says."""
+"""`carry_out()`: run a small plan on the testbed, with every job started at its planned time."""
 
 from __future__ import annotations
 
@@ -27,44 +27,50 @@ class CarriedOutJob:
 
     @property
     def error(self) -> float:
-        """How far the planned duration is above the real one, as a part of it."""
+        """Relative error of the planned duration."""
         real_s = self.measured_finish_s - self.measured_start_s
         return (self.finish_s - self.start_s) / real_s - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarriedOut:
-    """What came of a plan; all times count from its first release."""
+    """The measured run of a plan; all times count from its first release."""
 
     jobs: tuple[CarriedOutJob, ...]
     noise: Noise  # over the whole run
 
     @property
     def makespan_s(self) -> float:
-        """When the last job really ended."""
+        """The measured end of the last job."""
         return max(job.measured_finish_s for job in self.jobs)
 
 
 def bed_for(scenario: Scenario, plan: Plan) -> Testbed:
-    """Return a testbed like the scenario's cluster, or say why its plan cannot be run on one."""
+    """Return a testbed like the scenario's cluster, or raise if its plan cannot run on one."""
     cluster = scenario.cluster
     if len(cluster.servers) > MOST_SERVERS:
         raise InputError(f"has {len(cluster.servers)} servers; the testbed has at most {MOST_SERVERS}")
     if cluster.switches or any(server.uplink_gbps is not None for server in cluster.servers):
         switches = cluster.switch_words.table
-        raise InputError(f"has {switches} or uplinks of different speed; on the testbed all links are alike")
+        raise InputError(
+            f"has {switches} or uplinks of different speed; on the testbed all links have the same speed"
+        )
     if not 0 < len(plan.jobs) <= MOST_JOBS:
         raise InputError(f"has {len(plan.jobs)} jobs; the testbed runs 1 to {MOST_JOBS}")
     for job in scenario.jobs:
         if job.gpus < 2 or job.gradient_mb <= 0 or job.running_on is not None:
-            raise InputError(f"job {job.name!r} is none to be run: it exchanges nothing, or runs already")
+            raise InputError(
+                f"job {job.name!r} cannot run on the testbed: it exchanges nothing, or is already running"
+            )
     if plan.makespan_s > LONGEST_S:
-        raise InputError(f"the plan takes {plan.makespan_s:.0f} s; longer than {LONGEST_S:.0f} s is not run")
+        raise InputError(
+            f"the plan takes {plan.makespan_s:.0f} s; the testbed runs at most {LONGEST_S:.0f} s"
+        )
     return Testbed(len(cluster.servers), cluster.inter_server_gbps * 1e3 / PAYLOAD)
 
 
 def carry_out(scenario: Scenario, plan: Plan, testbed: Testbed) -> CarriedOut:
-    """Run the jobs of a plan on a testbed that is there."""
+    """Run the jobs of a plan on a started testbed."""
     at = {server.name: index for index, server in enumerate(scenario.cluster.servers)}
     origin_s = problem_of(scenario).origin_s
     jobs = [

@@ -17,7 +17,7 @@ End = Literal["value", "low", "high"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A number and its 95 % interval; no interval where there is nothing to judge it by."""
+    """A number and its 95 % interval; no interval if it cannot be estimated."""
 
     value: float
     low: float | None

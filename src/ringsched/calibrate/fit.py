@@ -23,35 +23,34 @@ from ringsched.calibrate.sharing import (
     share_at,
     table_of,
 )
-from ringsched.display import one_line
 from ringsched.errors import InputError
 from ringsched.formats.calibration import write_calibration
+from ringsched.formatting import counted, one_line
 from ringsched.model.calibration import Calibration, Interval
-from ringsched.phrases import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Residual:
-    """A measurement beside what was fitted."""
+    """A measurement and its fitted value."""
 
     row: Measurement
     fitted_s: float
 
     @property
     def relative(self) -> float:
-        """How far the fit is above what was measured, as a part of it."""
+        """Relative error of the fit."""
         return self.fitted_s / self.row.seconds - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """What measurements tell, and what they do not."""
+    """The fitted parameters, and those that could not be fitted."""
 
     measurements: tuple[Measurement, ...]
     links: Links
     sharing: Sharing | None
     duty_shares: tuple[DutyShare, ...]
-    missing: tuple[str, ...]  # what cannot be told, and the measurement that would tell it
+    missing: tuple[str, ...]  # parameters that cannot be fitted, and the measurement that would allow it
     residuals: tuple[Residual, ...]  # of all spread jobs, in the order of the measurements
 
     def __repr__(self) -> str:
@@ -59,13 +58,13 @@ class Fit:
 
     @property
     def verdict(self) -> str:
-        """One sentence on whether the linear form is good enough."""
+        """One sentence on the quality of the linear form."""
         sharing = self.sharing
         if sharing is None:
-            return "nothing ran beside anything: whether the linear form is good cannot be told"
+            return "no jobs ran at the same time, so the linear form cannot be checked; measure two or more"
         most = max(sharing.factors)
         if len(sharing.factors) == 1:
-            return f"only {most} jobs at a time were measured: whether the linear form is good cannot be told"
+            return f"only {most} jobs at a time were measured; check the linear form with more jobs"
         if sharing.form == "linear":
             return f"linear is good up to {most} jobs: within {sharing.worst_residual:.1%} of every factor"
         if sharing.linear_up_to < most:
@@ -79,8 +78,8 @@ def fit_measurements(measurements: Sequence[Measurement]) -> Fit:
     Parameters
     ----------
     measurements
-        At least one job alone over two or more servers. What they do not tell is left out of the fit
-        and named in `missing`.
+        At least one job alone over two or more servers. Parameters that cannot be fitted are listed in
+        `missing`.
 
     Examples
     --------
@@ -91,7 +90,7 @@ def fit_measurements(measurements: Sequence[Measurement]) -> Fit:
     """
     if not any(row.servers > 1 and row.concurrent == 1 for row in measurements):
         raise InputError(
-            "no bandwidth can be told: measure a job alone (concurrent = 1) over two or more servers"
+            "the bandwidth cannot be fitted; measure a job alone (concurrent = 1) over two or more servers"
         )
     missing: list[str] = []
     links = fit_links(measurements, missing)
@@ -111,7 +110,7 @@ def fit_measurements(measurements: Sequence[Measurement]) -> Fit:
 
 
 def summary_of(fit: Fit) -> str:
-    """Return in a few words what was read."""
+    """Return a short description of the measurements."""
     alone = sum(row.concurrent == 1 for row in fit.measurements)
     most = max(row.concurrent for row in fit.measurements)
     rows = counted(len(fit.measurements), "measurement")
@@ -171,7 +170,7 @@ def save_calibration(fit: Fit, calibration: Calibration, path: str | os.PathLike
 
 
 def _estimates(fit: Fit, duty_cycle: float) -> dict[str, Estimate]:
-    """Return what is a number of its own; a table has share and degradation in it."""
+    """Return the fitted numbers; a table includes share and degradation."""
     links, sharing = fit.links, fit.sharing
     found = {
         "inter_server_gbps": links.inter_server_gbps,

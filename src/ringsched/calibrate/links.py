@@ -43,7 +43,7 @@ SPAN = 4.0  # between the smallest and the largest message, so that a line has a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """What jobs alone tell; None for what they do not."""
+    """The parameters from jobs alone; None for unknown ones."""
 
     inter_server_gbps: Estimate
     server_latency_ms: Estimate | None
@@ -60,7 +60,7 @@ class Links:
 
 
 def fit_links(rows: Sequence[Measurement], missing: list[str]) -> Links:
-    """Return what the rows tell; what they do not is added to `missing`. Some spread row must be alone."""
+    """Return the parameters; unknown ones are added to `missing`. One spread row must be alone."""
     alone = [row for row in rows if row.servers > 1 and row.concurrent == 1]
     quiet = [row for row in alone if not row.computes] or alone
     speed, latency = _speed_and_latency(quiet)
@@ -93,7 +93,7 @@ def fit_links(rows: Sequence[Measurement], missing: list[str]) -> Links:
 
 
 def _speed_and_latency(rows: Sequence[Measurement]) -> tuple[Estimate, Estimate | None]:
-    """Fit a line first, then each of its two ends by the rows that know it best."""
+    """Fit a line first, then each of its two parameters by the rows that determine it best."""
     speed, latency = _line(rows)
     parts = [row.exchange_gbit / speed.value / row.ring_s for row in rows]
     large = [row for row, part in zip(rows, parts, strict=True) if part >= LARGE]
@@ -114,7 +114,7 @@ def _line(rows: Sequence[Measurement]) -> tuple[Estimate, Estimate | None]:
     gigabits = np.array([row.exchange_gbit for row in rows])
     servers = np.array([row.servers for row in rows], dtype=float)
     times = np.array([row.ring_s for row in rows])
-    if max(gigabits) < SPAN * min(gigabits):  # one size: no offset can be told
+    if max(gigabits) < SPAN * min(gigabits):  # one size: the offset cannot be fitted
         return line_of([gigabits / times], np.ones(len(rows)), lowest=0.0)[0].mapped(_inverse), None
     slope, offset = line_of([gigabits / times, servers / times], np.ones(len(rows)), lowest=0.0)
     return slope.mapped(_inverse), offset.mapped(lambda seconds: seconds * 1e3)

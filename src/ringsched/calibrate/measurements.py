@@ -26,9 +26,9 @@ class Measurement(Replaceable):
     Parameters
     ----------
     servers, workers
-        Over how many servers the ring of so many workers goes.
+        Number of servers and of workers in the ring.
     concurrent
-        How many like jobs shared its links, itself included.
+        Number of identical jobs on its links, itself included.
     message_mb
         What was reduced, in MB of 10^6 bytes.
     seconds
@@ -36,7 +36,7 @@ class Measurement(Replaceable):
     compute_s, reduce_s
         How much of it was computation, and how much summing up, where that was measured.
     job
-        Which of the concurrent jobs it was. Rows with different names and else alike are one block.
+        Which of the concurrent jobs it was. Rows that differ only in this are one block.
 
     Examples
     --------
@@ -125,9 +125,9 @@ def measurements_from_benchmark(
             workers = len(ranks) if workers is None else workers
             servers = len(set(ranks.values())) if servers is None else servers
         rows = list(_nccl_rows(text))
-    for name, value in (("--servers", servers), ("--workers", workers)):
+    for name, value in (("--servers", servers), ("--ranks", workers)):
         if value is None:
-            raise InputError(f"does not say how the job was placed; give {name}")
+            raise InputError(f"does not contain the placement of the job; give {name}")
     if not rows:
         raise InputError("is the output of a benchmark, but has no line with a time")
     return tuple(
@@ -245,7 +245,7 @@ def _check_header(header: Sequence[str]) -> None:
     check_keys(dict.fromkeys(header, ""), COLUMNS, REQUIRED, "line 1")
     for name in header:
         if header.count(name) > 1:
-            raise InputError(f"column {name!r} stands twice", place="line 1")
+            raise InputError(f"column {name!r} is given twice; remove one", place="line 1")
 
 
 def _fields(header: Sequence[str], row: Sequence[str], line: int) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def _fields(header: Sequence[str], row: Sequence[str], line: int) -> dict[str, A
 
 
 def _number(name: str, cell: str) -> object:
-    """Return a number if the cell is one; the measurement says what is wrong with anything else."""
+    """Return a number if the cell is one; `Measurement` reports anything else."""
     try:
         return int(cell) if name in _WHOLE else float(cell)
     except ValueError:

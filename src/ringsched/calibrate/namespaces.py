@@ -50,7 +50,7 @@ MOST_JOBS = 8
 PORTS_PER_JOB = 64
 FIRST_PORT = 20_032  # a multiple of 64, so that six bits less name a job
 PAYLOAD = 1448 / 1514  # of a full frame: what is left of a shaped rate for those who send
-# A bucket must hold a segmentation-offload packet, and what comes due while nobody looks.
+# A bucket must hold a segmentation-offload packet, and the tokens of a scheduling delay.
 LEAST_BURST_BYTES = 75_000
 BURST_S = 3e-3
 WINDOW_S = 20e-3  # of sending at full rate: bridges the moments in which a worker gets no core
@@ -129,7 +129,7 @@ def _links(num_servers: int) -> Iterator[str]:
 
 
 def _shaping(device: str, mbps: float) -> Iterator[str]:
-    """Give every job a class of its own: one queue for all shares unevenly, by up to 40 %."""
+    """Give every job a separate class: a single queue shares unevenly, by up to 40 %."""
     burst = round(max(LEAST_BURST_BYTES, BURST_S * mbps * 1e6 / 8))
     each = mbps / (MOST_JOBS + 1)
     bucket = f"ceil {mbps}mbit burst {burst}b cburst {burst}b quantum 15140"
@@ -198,7 +198,7 @@ class _Lines:
     def more(self) -> None:
         part = os.read(0, 65_536)
         if not part:
-            os._exit(0)  # takes every worker along
+            os._exit(0)  # ends every worker too
         self._rest += part
 
 

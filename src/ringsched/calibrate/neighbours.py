@@ -1,4 +1,4 @@
-"""The two neighbours of a worker in a ring: found, greeted, and told apart from strangers."""
+"""The connections of a worker to its two neighbours in a ring."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAGIC = b"ringsched-ring/1"
 
 
 class RingBroken(RingschedError):
-    """A worker cannot be reached, is not what it should be, or went away."""
+    """A worker cannot be reached, has other settings, or disconnected."""
 
     exit_code = 1
 
@@ -33,7 +33,7 @@ class Address(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """The connections of one worker, and what to call those at their other ends."""
+    """The connections of one worker, and the names of its neighbours."""
 
     to_next: socket.socket
     from_previous: socket.socket
@@ -69,7 +69,7 @@ def ring_from_text(text: str) -> tuple[Address, ...]:
 
 
 def meet(rank: int, ring: Sequence[Address], *, elements: int, timeout_s: float) -> Neighbours:
-    """Connect to the next worker and be connected to by the one before, or say who is missing."""
+    """Connect to the next worker and be connected to by the one before, or raise with the missing one."""
     deadline_s = time.monotonic() + timeout_s
     following, before = (rank + 1) % len(ring), (rank - 1) % len(ring)
     next_name, previous_name = f"rank {following} at {ring[following]}", f"rank {before} at {ring[before]}"
@@ -122,7 +122,7 @@ def _reached(address: Address, name: str, deadline_s: float) -> socket.socket:
 def _accepted(
     listener: socket.socket, name: str, expected: tuple[int, int, int], deadline_s: float, timeout_s: float
 ) -> socket.socket:
-    """Wait for the neighbour; whoever else calls, such as a port scanner, is hung up on."""
+    """Wait for the neighbour; other connections, such as port scanners, are closed."""
     while (left_s := deadline_s - time.monotonic()) > 0:
         listener.settimeout(left_s)
         try:

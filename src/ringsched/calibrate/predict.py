@@ -1,4 +1,4 @@
-"""What the models say of jobs that run at the same time, also iteration by iteration."""
+"""Predictions of the models for jobs that run at the same time, and a simulation by iterations."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = "phas
     """
     choice(model, "model", MODELS)
     if calibration.inter_server_gbps is None:
-        raise InputError("is needed to predict anything", field="inter_server_gbps")
+        raise InputError("is needed for a prediction", field="inter_server_gbps")
     if not jobs:
         return []
     fabric = fabric_of_servers(jobs, calibration, model)

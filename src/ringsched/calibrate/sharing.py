@@ -16,11 +16,11 @@ from ringsched.calibrate.links import SMALL, Links
 from ringsched.calibrate.measurements import Measurement
 from ringsched.errors import InputError
 
-TOLERANCE = 0.15  # of a factor: what a form may be off anywhere before it is called poor
+TOLERANCE = 0.15  # largest relative error of an accepted form
 
 
 class Block(NamedTuple):
-    """Like jobs that ran at the same time, once."""
+    """One block of identical jobs that ran at the same time."""
 
     row: Measurement  # one of them
     factor: float  # f: the exchange over that of a job alone
@@ -118,7 +118,7 @@ def _slope(blocks: Sequence[Block], *, lowest: float) -> Estimate:
 
 
 def _linear_up_to(blocks: Sequence[Block], counts: Sequence[int]) -> int:
-    """Return up to how many jobs every series, jobs alike but for their number, is a line of its own."""
+    """Return the number of jobs up to which every series of identical jobs is linear."""
     series: dict[tuple[object, ...], list[Block]] = defaultdict(list)
     for block in blocks:
         series[_like(block.row)].append(block)
@@ -237,7 +237,7 @@ def share_at(duty_shares: Sequence[DutyShare], duty_cycle: float) -> Estimate:
     if not min(known) * 0.98 <= duty_cycle <= 1:
         measured = f"{min(known):.2f} to 1" if duty_shares else "only 1 (jobs without computation)"
         raise InputError(
-            f"is {duty_cycle:g}, but what was measured tells of duty cycles {measured}", field="--duty"
+            f"is {duty_cycle:g}, but the measurements cover duty cycles {measured}", field="--duty"
         )
     value, low, high = (_share_at(duty_shares, duty_cycle, end) for end in ENDS)
     return Estimate(value=value, low=low, high=high, num_points=len(duty_shares))

@@ -1,4 +1,4 @@
-"""`Testbed`: servers of namespaces on this machine, on which jobs run for real."""
+"""`Testbed`: servers as network namespaces on this machine, on which real rings run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ringsched.calibrate.worker import Iteration
 from ringsched.errors import InputError, RingschedError
 from ringsched.model.checks import integer, number
 
-# A user, network, mount and pid namespace of one's own: what is made in it ends with it, whoever dies.
+# Private user, network, mount and pid namespaces: their content ends with them, whichever process dies.
 PRIVATE = (
     "unshare",
     "--user",
@@ -50,11 +50,11 @@ tc filter add dev port parent 1: protocol ip prio 1 u32 match ip dport 1 0xffff 
 
 
 class NoRights(RingschedError):
-    """The testbed cannot be made here; says what is missing."""
+    """The testbed cannot be created here; the message names what is missing."""
 
 
 def check_rights() -> None:
-    """Raise `NoRights` unless a small testbed can be made here, by making one: that takes a moment only."""
+    """Raise `NoRights` unless a small trial testbed can be created."""
     if sys.platform != "linux":
         raise NoRights("the testbed needs Linux: it is made of network namespaces")
     for program, package in PACKAGES.items():
@@ -110,7 +110,7 @@ class Traffic(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockRun:
-    """What came of jobs that ran at the same time."""
+    """The results of jobs that ran at the same time."""
 
     jobs: tuple[JobRun, ...]
     noise: Noise
@@ -144,7 +144,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Testbed:
-    """A network of one's own, for the time of a `with`; nothing of it survives this process.
+    """A private network for the duration of a `with` block; it ends with this process.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class Testbed:
         reading = self._process.stdout.fileno()
         while b"\n" not in self._rest:
             if not select.select([reading], [], [], timeout_s)[0]:
-                raise RingBroken(f"the testbed has not answered for {timeout_s:.0f} s")
+                raise RingBroken(f"the testbed has not responded for {timeout_s:.0f} s")
             part = os.read(reading, 1 << 20)
             if not part:
                 raise RingBroken("the testbed ended by itself")

@@ -1,4 +1,4 @@
-"""Predictions held against placements that no fit has seen."""
+"""Predictions compared with placements that were not used for the fit."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from statistics import median
 from ringsched.calibrate.blocks import MeasuredBlock, measure
 from ringsched.calibrate.predict import MODELS, Placed, predict, simulate_exchanges
 from ringsched.calibrate.testbed import Testbed, TestJob
-from ringsched.display import one_line
 from ringsched.errors import InputError
+from ringsched.formatting import counted, one_line
 from ringsched.model.calibration import Calibration
-from ringsched.phrases import counted
 
 SERVERS = 4
 ONE_BY_ONE = "one by one"
@@ -39,7 +38,7 @@ class ValidatedJob:
     suspect: bool
 
     def error(self, model: str) -> float:
-        """How far the prediction is above what was measured, as a part of it."""
+        """Relative error of the prediction."""
         return self.predicted_s[model] / self.measured_s - 1
 
 
@@ -67,7 +66,7 @@ def validate(
     seconds: float = 8.0,
     on_try: Callable[[str, int], None] | None = None,
 ) -> Validation:
-    """Run the held-out placements for real and compare them with what the models say."""
+    """Run the held-out placements and compare them with the predictions."""
     if testbed.servers < SERVERS:
         raise InputError(f"must be at least {SERVERS} for the held-out placements", field="--servers")
     jobs: list[ValidatedJob] = []
@@ -102,7 +101,7 @@ def _placed(placement: tuple[int, ...], duty: float, message_mb: float, calibrat
 
 
 def _staggered(placed: Sequence[Placed], calibration: Calibration, seconds: float) -> list[TestJob]:
-    """Let jobs begin one after another: those that start together may stay together, and slower."""
+    """Start jobs one after another, because jobs that start together may stay in phase and be slower."""
     alone_s = [predict([job], calibration)[0] for job in placed]
     return [
         TestJob(

@@ -1,4 +1,4 @@
-"""`run_worker()`: one worker of a real ring, on this machine, its neighbours wherever they are."""
+"""`run_worker()`: one worker of a real ring on this machine."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class RingExchange:
     @staticmethod
     def _gone(name: str, error: OSError | None) -> RingBroken:
         reason = "it closed the connection" if error is None else (error.strerror or str(error)).lower()
-        return RingBroken(f"{name} went away in the middle of the ring: {reason}")
+        return RingBroken(f"{name} disconnected: {reason}")
 
 
 # Whole numbers wrap around without a sound, so that sums may go on from iteration to iteration.

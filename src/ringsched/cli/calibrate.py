@@ -29,6 +29,7 @@ from ringsched.cli.calibrate_tables import (
     run_line,
     validation_content,
 )
+from ringsched.cli.command import Group, option
 from ringsched.cli.files import check_different, check_no_input, check_output, put_scenario, written_line
 from ringsched.cli.options import (
     FILE,
@@ -39,6 +40,7 @@ from ringsched.cli.options import (
     scenario_output_option,
 )
 from ringsched.cli.progress import Working
+from ringsched.cli.values import DURATION
 from ringsched.errors import InputError
 from ringsched.formats.calibration import load_calibration
 from ringsched.formats.files import check_table_file, check_writable
@@ -48,42 +50,63 @@ from ringsched.model.calibration import apply_calibration
 from ringsched.model.checks import integer, number
 from ringsched.verify import verify
 
-SUSPECT = 1  # exit code: the answer is no
+SUSPECT = 1  # exit code of a negative result
 
 
-@click.group("calibrate")
+@click.group("calibrate", cls=Group)
 def calibrate_command() -> None:
     """Measure contention on real rings and fit the model to it.
 
-    Numbers come from a cluster of one's own (worker, or other benchmarks), or from a network made of
-    namespaces on this machine (testbed).
+    Measure your own cluster (worker, or other benchmarks), or a network of namespaces on this machine
+    (testbed).
     """
 
 
 @calibrate_command.command("worker")
-@click.option("--rank", metavar="R", type=int, required=True, help="Which of the addresses is this one's.")
-@click.option("--ring", metavar="HOST:PORT,...", required=True, help="Where all workers listen, by rank.")
-@click.option(
-    "--message-mb", metavar="X", type=float, default=16.0, show_default=True, help="What is summed."
-)
-@click.option(
-    "--compute", "compute_s", metavar="S", type=float, default=0.0, help="Seconds every iteration computes."
-)
-@click.option("--iterations", metavar="N", type=int, help="End after so many; default 20.")
-@click.option("--seconds", metavar="S", type=float, help="End after so much time instead.")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    metavar="S",
+@option("--rank", metavar="R", type=int, required=True, help="Rank of this worker in --ring, from 0.")
+@option("--ring", metavar="HOST:PORT,...", required=True, help="Addresses of all workers, by rank.")
+@option(
+    "--message-mb",
+    metavar="X",
     type=float,
-    default=30.0,
+    default=16.0,
     show_default=True,
-    help="For silent peers.",
+    help="Size of the message in MB.",
 )
-@click.option(
-    "--concurrent", metavar="N", type=int, default=1, show_default=True, help="Like jobs at a time."
+@option(
+    "--compute",
+    "compute_s",
+    metavar="DURATION",
+    type=DURATION,
+    default=0.0,
+    help="Computation of every iteration, such as 50ms.",
 )
-@output_option("Write the medians there as CSV for `calibrate fit`; rank 0 is enough.")
+@option("--iterations", metavar="N", type=int, help="Number of iterations.  [default: 20]")
+@option(
+    "--duration",
+    "seconds",
+    metavar="DURATION",
+    type=DURATION,
+    help="End after this time instead of --iterations.",
+)
+@option(
+    "--peer-timeout",
+    "timeout_s",
+    metavar="DURATION",
+    type=DURATION,
+    default="30s",
+    show_default=True,
+    help="Timeout for peers that do not answer.",
+)
+@option(
+    "--concurrent",
+    metavar="N",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Number of identical jobs that run at a time.",
+)
+@output_option("Write the medians as CSV for `calibrate fit`; rank 0 is enough.")
 @json_option("Print every iteration as JSON.")
 def worker_command(
     rank: int,
@@ -106,14 +129,14 @@ def worker_command(
     integer(rank, "--rank", minimum=0, maximum=len(addresses) - 1)
     number(message_mb, "--message-mb", above=0, maximum=MOST_MB)
     number(compute_s, "--compute", minimum=0)
-    number(timeout_s, "--timeout", above=0)
+    number(timeout_s, "--peer-timeout", above=0)
     integer(concurrent, "--concurrent", minimum=1)
     if iterations is not None and seconds is not None:
-        raise InputError("cannot stand together with --iterations; keep one of them", field="--seconds")
+        raise InputError("cannot be combined with --iterations; give one of them", field="--duration")
     if iterations is not None:
         integer(iterations, "--iterations", minimum=1)
     if seconds is not None:
-        number(seconds, "--seconds", above=0)
+        number(seconds, "--duration", above=0)
     if output is not None:
         check_table_file(output)
     run = run_worker(
@@ -140,23 +163,57 @@ def worker_command(
 
 
 @calibrate_command.command("testbed")
-@click.option("--servers", metavar="N", type=int, default=4, show_default=True, help="2 to 64.")
-@click.option(
-    "--mbps", metavar="X", type=float, default=200.0, show_default=True, help="Of every link, each way."
+@option("--servers", metavar="N", type=int, default=4, show_default=True, help="Number of servers, 2 to 64.")
+@option(
+    "--mbps",
+    metavar="X",
+    type=float,
+    default=200.0,
+    show_default=True,
+    help="Speed of every link in Mbit/s, each way.",
 )
-@click.option("--repeats", metavar="N", type=int, default=1, show_default=True, help="Measure all so often.")
-@click.option("--quick", is_flag=True, help="Fewer and shorter blocks: half a minute.")
-@click.option(
-    "--job",
+@option(
+    "--repeats",
+    metavar="N",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Number of times that everything is measured.",
+)
+@option("--quick", is_flag=True, help="Fewer and shorter blocks: half a minute.")
+@option(
+    "--placement",
     "placements",
     metavar="S,S,...",
     multiple=True,
-    help="Instead: run such jobs at a time, a worker on each server named, in the order of the ring.",
+    help="Run this job instead: the servers of its workers, in ring order. Repeatable.",
 )
-@click.option("--message-mb", metavar="X", type=float, default=2.0, show_default=True, help="With --job.")
-@click.option("--compute", "compute_s", metavar="S", type=float, default=0.0, help="With --job.")
-@click.option("--seconds", metavar="S", type=float, default=4.0, show_default=True, help="With --job.")
-@output_option("Write the measurements there as CSV, for `calibrate fit`.")
+@option(
+    "--message-mb",
+    metavar="X",
+    type=float,
+    default=2.0,
+    show_default=True,
+    help="With --placement: size of the message in MB.",
+)
+@option(
+    "--compute",
+    "compute_s",
+    metavar="DURATION",
+    type=DURATION,
+    default=0.0,
+    help="With --placement: computation of every iteration.",
+)
+@option(
+    "--duration",
+    "seconds",
+    metavar="DURATION",
+    type=DURATION,
+    default="4s",
+    show_default=True,
+    help="With --placement: duration of the run.",
+)
+@output_option("Write the measurements as CSV for `calibrate fit`.")
 @json_option("Print the blocks as JSON.")
 def testbed_command(
     servers: int,
@@ -172,17 +229,17 @@ def testbed_command(
 ) -> None:
     """Measure real rings between servers made of network namespaces.
 
-    Needs Linux, iproute2 and user namespaces, but no root. Everything runs in namespaces of its own,
-    which end with this command, however it ends. Blocks disturbed by other work on this machine are
-    repeated; if they stay so they are called suspect and left out, and the exit code is 1.
+    Needs Linux, iproute2 and user namespaces, but not root. The namespaces end with this command. Blocks that
+    other work on this machine disturbed are repeated. If they stay disturbed they are marked suspect and left
+    out, and the exit code is 1.
     """
     integer(repeats, "--repeats", minimum=1, maximum=100)
     number(message_mb, "--message-mb", above=0, maximum=4096)
     number(compute_s, "--compute", minimum=0)
-    number(seconds, "--seconds", above=0, maximum=3600)
+    number(seconds, "--duration", above=0, maximum=3600)
     if output is not None:
         if placements:
-            raise InputError("means nothing with --job: such jobs need not be alike", field="--output")
+            raise InputError("cannot be used with --placement: such jobs need not be alike", field="--output")
         check_table_file(output)
     given = [_placement(text) for text in placements]
     testbed = Testbed(servers, mbps)
@@ -208,29 +265,31 @@ def testbed_command(
 def _placement(text: str) -> tuple[int, ...]:
     cells = [cell.strip() for cell in text.split(",")]
     if not all(cell.isdecimal() for cell in cells):
-        raise InputError(f"must be numbers of servers such as 0,0,1, not {text!r}", field="--job")
+        raise InputError(f"must be numbers of servers such as 0,0,1, not {text!r}", field="--placement")
     return tuple(int(cell) for cell in cells)
 
 
 @calibrate_command.command("fit")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
-@click.option("--servers", metavar="N", type=int, help="Of a benchmark's text that does not say it.")
-@click.option("--workers", metavar="N", type=int, help="Of a benchmark's text that does not say it.")
-@click.option(
+@option("--servers", metavar="N", type=int, help="Servers of a benchmark output that does not state it.")
+@option(
+    "--ranks", "workers", metavar="N", type=int, help="Workers of a benchmark output that does not state it."
+)
+@option(
     "--concurrent",
     metavar="N,...",
-    help="Like jobs at a time: one number for every benchmark's text in turn, or one for all; default 1.",
+    help="Identical jobs at a time, of each benchmark output or of all.  [default: 1]",
 )
-@click.option(
+@option(
     "--duty",
     metavar="X",
     type=float,
     default=1.0,
     show_default=True,
-    help="Part of an iteration alone that your jobs communicate: the share fitted there is written.",
+    help="Fraction of an iteration that your jobs communicate; its share is written.",
 )
-@output_option("Write what was fitted there, as TOML.")
-@click.option("--plot", metavar="FILE", type=FILE, help="Draw the fit: .svg, .png or .pdf.")
+@output_option("Write the fitted values as TOML.")
+@option("--plot", metavar="FILE", type=FILE, help="Draw the fit: .svg, .png or .pdf.")
 @json_option("Print the fit as JSON.")
 def fit_command(
     files: tuple[Path, ...],
@@ -244,8 +303,8 @@ def fit_command(
 ) -> None:
     """Fit bandwidth, latency and contention to measurements.
 
-    FILE is a CSV file with the columns servers, workers, concurrent, message_mb, seconds, and if known
-    compute_s, reduce_s and job; or what nccl-tests or the OSU benchmarks printed.
+    FILE is a CSV file with the columns servers, workers, concurrent, message_mb, seconds, and optionally
+    compute_s, reduce_s and job; or the output of nccl-tests or the OSU benchmarks.
     """
     number(duty, "--duty", above=0, maximum=1)
     counts = _counts(concurrent, len(files))
@@ -297,9 +356,9 @@ def _check_outputs(files: tuple[Path, ...], output: Path | None, plot: Path | No
 @click.argument("scenario", metavar="SCENARIO", type=FILE)
 @scenario_output_option
 def apply_command(calibration: Path, scenario: Path, output: Path | None) -> None:
-    """Put what was fitted into a scenario.
+    """Put fitted values into a scenario.
 
-    Prints the scenario as JSON, or writes it with -o. What was not fitted stays as the scenario has it.
+    Prints the scenario as JSON, or writes it with -o. Other values stay as they are.
     """
     check_output(output)
     given, measured = load_scenario(scenario), load_calibration(calibration)
@@ -316,31 +375,46 @@ def apply_command(calibration: Path, scenario: Path, output: Path | None) -> Non
         click.echo(f"contention model {applied.contention.model_name!r} has no {names}: left out", err=True)
     own = [server.name for server in given.cluster.servers if server.uplink_gbps is not None]
     if own and measured.inter_server_gbps is not None:
-        click.echo(f"{len(own)} servers with an uplink_gbps of their own keep it: {own[0]}, ...", err=True)
+        click.echo(f"{len(own)} servers that state uplink_gbps keep it: {own[0]}, ...", err=True)
     if output is not None:
         click.echo(written_line(output))
 
 
 @calibrate_command.command("validate")
 @click.argument("calibration", metavar="CALIBRATION", type=FILE)
-@click.option("--servers", metavar="N", type=int, default=4, show_default=True, help="4 to 64.")
-@click.option(
-    "--mbps", metavar="X", type=float, default=200.0, show_default=True, help="Of every link, each way."
+@option("--servers", metavar="N", type=int, default=4, show_default=True, help="Number of servers, 4 to 64.")
+@option(
+    "--mbps",
+    metavar="X",
+    type=float,
+    default=200.0,
+    show_default=True,
+    help="Speed of every link in Mbit/s, each way.",
 )
-@click.option("--message-mb", metavar="X", type=float, default=4.0, show_default=True, help="Of every job.")
-@click.option("--seconds", metavar="S", type=float, default=8.0, show_default=True, help="Of every block.")
+@option(
+    "--message-mb", metavar="X", type=float, default=4.0, show_default=True, help="Size of the message in MB."
+)
+@option(
+    "--duration",
+    "seconds",
+    metavar="DURATION",
+    type=DURATION,
+    default="8s",
+    show_default=True,
+    help="Duration of every block.",
+)
 @json_option("Print every job as JSON.")
 def validate_command(
     calibration: Path, servers: int, mbps: float, message_mb: float, seconds: float, as_json: bool
 ) -> None:
-    """Run placements the fit has not seen on the testbed and compare.
+    """Run placements that the fit has not seen on the testbed, and compare.
 
-    CALIBRATION is what `calibrate fit -o` wrote. Sixteen jobs in five blocks: a chain, 3+1, duty cycles of
-    1, 0.5 and 0.33, and a mixture. Prints the iteration measured beside what the contention models phases,
-    max-min and paper say, and what a simulation of the exchanges one by one says.
+    CALIBRATION is a file from `calibrate fit -o`. Runs sixteen jobs in five blocks: a chain, 3+1, duty cycles
+    of 1, 0.5 and 0.33, and a mixture. Prints the measured iteration times beside the predictions of the
+    contention models phases, max-min and paper, and of a simulation of single exchanges.
     """
     number(message_mb, "--message-mb", above=0, maximum=4096)
-    number(seconds, "--seconds", above=0, maximum=3600)
+    number(seconds, "--duration", above=0, maximum=3600)
     fitted = load_calibration(calibration)
     testbed = Testbed(servers, mbps)
     with Working("running the held-out placements"), testbed:
@@ -358,10 +432,10 @@ def validate_command(
 @plan_argument
 @json_option("Print every job as JSON.")
 def run_command(scenario_file: Path, plan_file: Path, as_json: bool) -> None:
-    """Run a small plan for real on the testbed and compare.
+    """Run a small plan on the testbed and compare.
 
-    Every job starts when the plan says, on the servers it says, and does all its iterations; links are as
-    fast as the scenario's. Up to 8 jobs of two or more GPUs and 600 seconds.
+    Every job starts at its planned time on its planned servers and does all its iterations, with the link
+    speeds of the scenario. Up to 8 jobs of two or more GPUs and ten minutes.
     """
     scenario, plan = load_scenario(scenario_file), load_plan(plan_file)
     verdict = verify(scenario, plan)

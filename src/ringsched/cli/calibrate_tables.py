@@ -19,9 +19,9 @@ from ringsched.calibrate.testbed import Testbed
 from ringsched.calibrate.validation import COLUMNS, Validation
 from ringsched.calibrate.worker import WorkerRun
 from ringsched.cli.tables import figures_table, show
+from ringsched.formatting import counted
 from ringsched.model import Plan
 from ringsched.model.calibration import Calibration
-from ringsched.phrases import counted
 
 
 def run_line(run: WorkerRun, num_workers: int, servers: int) -> str:
@@ -126,7 +126,7 @@ def fit_content(fit: Fit, calibration: Calibration) -> dict[str, Any]:
 
 
 def print_fit(fit: Fit, calibration: Calibration, duty_cycle: float, written: Sequence[Path]) -> None:
-    """Print what was fitted, how well, and what cannot be told."""
+    """Print what was fitted, how well, and what cannot be determined."""
     table = Table(box=None, pad_edge=False)
     for column in ("", "fitted", "95 % interval", "from"):
         table.add_column(column, justify="right" if column == "fitted" else "left", no_wrap=True)
@@ -143,7 +143,7 @@ def print_fit(fit: Fit, calibration: Calibration, duty_cycle: float, written: Se
         limit = "at most: nothing was slowed" if each.at_most else "degradation as above"
         _row(table, f"share at duty {each.duty_cycle:.2f}", each.share, limit)
     parts: list[str | Table] = [summary_of(fit), "", table, "", f"verdict: {fit.verdict}", _residuals(fit)]
-    parts += [f"cannot be told: {what}" for what in fit.missing]
+    parts += [f"cannot be determined: {what}" for what in fit.missing]
     if fit.duty_shares and calibration.table is None and calibration.share is not None:
         parts.append(f"share {calibration.share:.3g} is that of a duty cycle of {duty_cycle:g} (--duty)")
     show([*parts, *(f"written to {path}" for path in written)])
@@ -204,7 +204,7 @@ def validation_content(done: Validation) -> dict[str, Any]:
 
 
 def print_carried_out(plan: Plan, done: CarriedOut) -> None:
-    """Print every job of a plan as it was to be and as it was."""
+    """Print every job of a plan as planned and as measured."""
     table = figures_table("job", "start s", "really", "finish s", "really", "duration", last="servers")
     for job in done.jobs:
         times = (job.start_s, job.measured_start_s, job.finish_s, job.measured_finish_s)

@@ -9,104 +9,142 @@ import click
 
 from ringsched.analysis.compare.compare import compare
 from ringsched.analysis.compare.summary import METRICS, PAIRED
+from ringsched.cli.command import OUTPUT, SEARCH, Command, option
 from ringsched.cli.compare_tables import comparison_to_json, print_comparison
 from ringsched.cli.files import options_for_arguments
-from ringsched.cli.options import FILE, json_option, names_in, objective_option, output_option
+from ringsched.cli.options import (
+    FILE,
+    POLICIES,
+    json_option,
+    limit_options,
+    names_in,
+    objective_option,
+    output_option,
+    set_option,
+    workers_option,
+)
 from ringsched.cli.progress import RowProgress
+from ringsched.cli.values import Name
 from ringsched.model.checks import choice
 from ringsched.model.contention import model_names
 from ringsched.policies.custom import policy_from_file
+from ringsched.policies.policy import ORDERS
+
+ROBUSTNESS = "Robustness"
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @click.argument("scenario_files", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
-@click.option(
+@option(
     "--policies",
     metavar="A,B,...",
+    type=POLICIES,
     required=True,
-    help="The first is the baseline; FILE.py:NAME is one of your own.",
+    help="Policies to compare; the first is the baseline, FILE.py:NAME your own.",
 )
-@click.option(
-    "--orders",
-    metavar="A,B,...",
-    default="own",
+@option(
+    "--seeds",
+    metavar="N",
+    type=int,
+    default=1,
     show_default=True,
-    help="Queue orders, each with every policy; own: the policy's.",
+    help="Number of seeds for policies with random choices.",
 )
-@click.option(
-    "--seeds", metavar="N", type=int, default=1, show_default=True, help="How many, for random choices."
+@objective_option()
+@limit_options("the search", time="10s")
+@set_option
+@output_option("Keep one row per run: .csv or .parquet. Finished rows are reused.")
+@json_option("Print summary and rows as JSON.")
+@option(
+    "--metrics",
+    metavar="A,B,...",
+    type=Name("metric", METRICS, several=True),
+    default=",".join(PAIRED),
+    stated="all but lower_bound_s",
+    help="Columns to print.",
+    group=OUTPUT,
 )
-@click.option("--seed", metavar="FIRST", type=int, default=0, show_default=True, help="The first of them.")
-@objective_option
-@click.option(
-    "--time-limit", "time_limit_s", metavar="S", type=float, help="Seconds for policies that search."
+@option(
+    "--pairs",
+    metavar="A,B,...",
+    type=Name("metric", PAIRED, several=True),
+    default="makespan_s",
+    show_default=True,
+    help="Metrics to compare in pairs, with 95 % intervals.",
+    group=OUTPUT,
 )
-@click.option("--iterations", metavar="N", type=int, help="Schedules for policies that search: reproducible.")
-@click.option(
+@option(
+    "--resume/--no-resume",
+    default=True,
+    help="Reuse the rows of the output file, or replace it.  [default: reuse]",
+    group=OUTPUT,
+)
+@option(
     "--contention-models",
     metavar="A,B,...",
+    type=Name("contention model", lambda _: model_names(), several=True),
     default="",
-    help=f"Compare under each: {', '.join(model_names())}. Does the ranking survive?",
+    help=f"Compare under each of {', '.join(model_names())}. Does the ranking survive?",
+    group=ROBUSTNESS,
 )
-@click.option(
+@option(
     "--calibration",
     metavar="FILE",
     type=FILE,
-    help="What `calibrate fit -o` wrote: numbers for all scenarios.",
+    help="Use the numbers that `calibrate fit -o` wrote, in all scenarios.",
+    group=ROBUSTNESS,
 )
-@click.option(
+@option(
     "--draws",
     metavar="N",
     type=int,
     default=0,
     show_default=True,
-    help="So often again, drawn from the calibration's intervals. Is the ranking stable?",
+    help="Repeat N times with parameters sampled from the calibration intervals.",
+    group=ROBUSTNESS,
 )
-@click.option(
-    "--metrics", metavar="A,B,...", default=",".join(PAIRED), help=f"Columns to print: {', '.join(METRICS)}."
-)
-@click.option(
-    "--pairs",
+@option(
+    "--orders",
     metavar="A,B,...",
-    default="makespan_s",
+    type=Name("order", ["own", *ORDERS], several=True),
+    default="own",
     show_default=True,
-    help="Metrics to compare in pairs, each with its 95 % interval.",
+    help="Queue orders to combine with every policy; own is that of the policy.",
+    group=SEARCH,
 )
-@output_option("Keep the rows: .csv or .parquet.")
-@click.option(
-    "--resume/--no-resume",
-    default=True,
-    show_default=True,
-    help="Do not compute again what the output has; --no-resume replaces it.",
-)
-@click.option(
-    "--jobs",
-    "workers",
+@option(
+    "--first-seed",
+    "seed",
     metavar="N",
     type=int,
-    help="Processes that work; default: all cores, if there is enough to do.",
+    default=0,
+    show_default=True,
+    help="First seed.",
+    group=SEARCH,
 )
-@click.option("--dask", metavar="ADDRESS", help="Let a Dask cluster work; the address of its scheduler.")
-@json_option("Print summary and rows as JSON.")
+@workers_option("Number of processes.")
+@option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler that runs the work.", group=SEARCH)
 def compare_command(
     scenario_files: tuple[Path, ...],
     metrics: str,
     pairs: str,
     output: Path | None,
     as_json: bool,
+    time_limit: float | None,
+    max_schedules: int | None,
     **given: Any,
 ) -> None:
-    """Compare policies over scenarios and seeds, in pairs.
+    """Compare policies over scenarios and seeds, with confidence intervals.
 
-    Prints the means of every policy and, against the first, the ratio of makespans (or what --pairs
-    names) with a 95 % confidence interval over the scenarios. With several contention models, or draws
-    from a calibration, says whether the policies keep their places.
+    Prints the means of every policy, and its makespan (or --pairs) relative to the baseline, with a 95 %
+    confidence interval over the pairs.
     """
+    given |= {"time_limit_s": time_limit, "iterations": max_schedules}
     shown = [choice(name, "--metrics", METRICS) for name in names_in(metrics)]
     paired = [choice(name, "--pairs", PAIRED) for name in names_in(pairs)]
     given |= {name: names_in(given[name]) for name in ("policies", "orders", "contention_models")}
     given["policies"] = [policy_from_file(name) or name for name in given["policies"]]
-    renamed = {"workers": "jobs", "scenarios": "SCENARIO"}
+    renamed = {"seed": "first-seed", "scenarios": "SCENARIO"}
     with options_for_arguments(renamed), RowProgress("comparing") as progress:
         result = compare(scenario_files, output=output, on_row=progress.on_row, **given)
     if as_json:

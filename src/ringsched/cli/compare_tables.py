@@ -25,7 +25,7 @@ from ringsched.analysis.compare.ranking import (
     doubts,
 )
 from ringsched.analysis.compare.summary import IN_WORDS, SHARES, Paired, PolicySummary, labels_of
-from ringsched.phrases import counted, figure, listed
+from ringsched.formatting import counted, duration, listed, percent_above
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
@@ -180,15 +180,15 @@ def _not_the_same(pair: DrawnPair, num_draws: int) -> list[str]:
 
 
 HEADINGS = {
-    "makespan_s": "makespan\ns",
-    "mean_completion_s": "mean\ns",
-    "p95_completion_s": "p95\ns",
+    "makespan_s": "makespan",
+    "mean_completion_s": "mean com-\npletion",
+    "p95_completion_s": "95 % com-\npletion",
     "gpu_utilisation": "GPUs\nheld",
     "contention_loss": "lost to\ncontention",
     "spreading_loss": "lost to\nspreading",
-    "lower_bound_s": "bound\ns",
+    "lower_bound_s": "bound",
     "gap": "gap",
-    "planning_s": "planning\ns",
+    "planning_s": "planning",
 }
 
 
@@ -286,4 +286,4 @@ def _labels(summaries: tuple[PolicySummary, ...]) -> dict[tuple[str, str], str]:
 def _shown(metric: str, value: float) -> str:
     if metric in SHARES:
         return f"{100 * value:.1f} %"
-    return f"{value:.3f}" if metric == "gap" else figure(value)
+    return percent_above(value) if metric == "gap" else duration(value)

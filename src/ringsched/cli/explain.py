@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,15 +13,15 @@ from rich.table import Table
 
 from ringsched.analysis.as_json import job_ledger_data, ledger_data
 from ringsched.analysis.explain.ledger import JobAccount, Ledger, LinkAccount
+from ringsched.cli.command import Command, option
 from ringsched.cli.files import located
-from ringsched.cli.options import json_option, plan_argument, scenario_argument
+from ringsched.cli.options import JOB, json_option, plan_argument, scenario_argument
 from ringsched.cli.progress import Working
 from ringsched.cli.tables import MOST_ROWS, figures_table, show
-from ringsched.display import placed
 from ringsched.errors import InputError, UnknownName
 from ringsched.formats.plan import load_plan
 from ringsched.formats.scenario import load_scenario
-from ringsched.phrases import counted, figure, listed, seconds
+from ringsched.formatting import counted, duration, figure, listed, placed
 
 MOST_CULPRITS_OF_A_JOB = 8
 
@@ -50,20 +49,20 @@ def _waiting(ledger: Ledger, account: JobAccount) -> list[str]:
     if job.is_running:
         return [f"runs already, with {counted(job.remaining_iterations, 'iteration')} left at time 0"]
     if not account.waiting_s:
-        return [f"starts when it is submitted, at {seconds(account.start_s)}"]
+        return [f"starts when it is submitted, at {duration(account.start_s)}"]
     reason = "for its turn in the queue, or for the place it was given"
     if ledger.scenario.time.slotted and account.waiting_s < ledger.scenario.time.slot_s:
         reason = "for the next slot to begin"
     elif account.waited_for:
         others = [f"{len(account.waited_for) - 3} more"] if len(account.waited_for) > 3 else []
         reason = f"until {listed([*account.waited_for[:3], *others])} left its GPUs"
-    span = f"from {seconds(account.submit_s)} to {seconds(account.start_s)}"
-    return [f"waits {seconds(account.waiting_s)}, {span}, {reason}"]
+    span = f"from {duration(account.submit_s)} to {duration(account.start_s)}"
+    return [f"waits {duration(account.waiting_s)}, {span}, {reason}"]
 
 
 def _running(ledger: Ledger, account: JobAccount) -> list[str | Table]:
     time = ledger.scenario.time
-    slots = f"whole iterations in slots of {seconds(time.slot_s)}" if time.slotted else "time is continuous"
+    slots = f"whole iterations in slots of {duration(time.slot_s)}" if time.slotted else "time is continuous"
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     for _ in range(2):
@@ -76,8 +75,10 @@ def _running(ledger: Ledger, account: JobAccount) -> list[str | Table]:
         ("+ rounding", account.rounding_s, slots),
     ):
         share = abs(part_s) / account.duration_s if account.duration_s else 0.0
-        table.add_row(name, f"{shown(part_s)} s", f"{100 * share:.1f} %", why)
-    end = f"runs for {seconds(account.duration_s)}, until {seconds(account.finish_s)}:"
+        table.add_row(name, shown(part_s), f"{100 * share:.1f} %", why)
+    if account.hidden_s:
+        table.add_row("(hidden)", shown(account.hidden_s), "", "communication behind the backward pass")
+    end = f"runs for {duration(account.duration_s)}, until {duration(account.finish_s)}:"
     return [end, table]
 
 
@@ -105,19 +106,19 @@ def _contention(account: JobAccount) -> str:
     if not account.links:
         return "none: it crosses no link"
     listed = ", ".join(account.links[:4]) + (", ..." if len(account.links) > 4 else "")
-    return f"others on {listed}" if account.contention_s else f"none: nobody slows it on {listed}"
+    return f"others on {listed}" if account.contention_s else f"none: no job slows it on {listed}"
 
 
 def _culprits_of(ledger: Ledger, name: str) -> list[str | Table]:
     by_culprit: dict[str, dict[str, float]] = {}
-    for blame in ledger.blames(victim=name):
+    for blame in ledger.attributions(victim=name):
         by_culprit.setdefault(blame.culprit, {})[blame.link] = blame.seconds
     worst = sorted(by_culprit, key=lambda culprit: -sum(by_culprit[culprit].values()))
     table = figures_table("slowed by", "contention", last="on")
     for culprit in worst[:MOST_CULPRITS_OF_A_JOB]:
         links = by_culprit[culprit]
-        where = [f"{link} {shown(lost)} s" for link, lost in links.items()] if len(links) > 1 else list(links)
-        table.add_row(culprit, f"{shown(sum(links.values()))} s", ", ".join(where))
+        where = [f"{link} {shown(lost)}" for link, lost in links.items()] if len(links) > 1 else list(links)
+        table.add_row(culprit, shown(sum(links.values())), ", ".join(where))
     more = len(worst) - MOST_CULPRITS_OF_A_JOB
     return [table, f"... and {counted(more, 'more job')}"] if more > 0 else [table]
 
@@ -127,10 +128,10 @@ def _without(ledger: Ledger, account: JobAccount) -> list[str]:
     gain_s = ledger.without(worst).gain_of(account.name)
     if not gain_s:
         return [f"without {worst} it would end no sooner{_why_no_sooner(ledger)}"]
-    then = f"without {worst} it would end at {seconds(account.finish_s - gain_s)}"
+    then = f"without {worst} it would end at {duration(account.finish_s - gain_s)}"
     if gain_s < 0:
-        return [f"{then}, {seconds(-gain_s)} later: others would take more than {worst} leaves"]
-    return [f"{then}, {seconds(gain_s)} sooner"]
+        return [f"{then}, {duration(-gain_s)} later: others would take more than {worst} leaves"]
+    return [f"{then}, {duration(gain_s)} sooner"]
 
 
 def _why_no_sooner(ledger: Ledger) -> str:
@@ -156,7 +157,7 @@ def print_ledger(ledger: Ledger) -> None:
     """Print where the time of all jobs goes."""
     parts: list[str | Table] = [_headline(ledger)]
     if ledger.jobs:
-        parts += [_totals(ledger.jobs), "", *_jobs(ledger)]
+        parts += [_totals(ledger), "", *_jobs(ledger)]
     if ledger.by_link():
         parts += ["", *_links(ledger), "", *_culprits(ledger)]
     elif ledger.jobs:
@@ -165,8 +166,8 @@ def print_ledger(ledger: Ledger) -> None:
 
 
 def shown(value_s: float) -> str:
-    """Return seconds for people; what rounding of floats leaves is nothing."""
-    return figure(0.0 if abs(value_s) < 5e-4 else value_s)
+    """Return a time for people; what rounding of floats leaves is nothing."""
+    return duration(0.0 if abs(value_s) < 5e-4 else value_s)
 
 
 def _headline(ledger: Ledger) -> str:
@@ -176,27 +177,24 @@ def _headline(ledger: Ledger) -> str:
     if not ledger.jobs:
         return f"{jobs}: there is nothing to explain"
     if len(ledger.jobs) == 1:
-        return f"{jobs}: it runs for {seconds(running)}, {shown(lost)} s more than in its best case"
-    return f"{jobs}: they run for {seconds(running)} in all, {shown(lost)} s more than in their best cases"
+        return f"{jobs}: it runs for {duration(running)}, {shown(lost)} more than in its best case"
+    return f"{jobs}: they run for {duration(running)} in all, {shown(lost)} more than in their best cases"
 
 
-def _totals(jobs: Sequence[JobAccount]) -> Table:
-    running = math.fsum(account.duration_s for account in jobs)
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(no_wrap=True)
-    for _ in range(2):
-        table.add_column(justify="right", no_wrap=True)
+def _totals(ledger: Ledger) -> Table:
+    losses = ledger.losses
+    table = figures_table("", "all jobs", "of the\nGPU time")
     for name, field in PARTS.items():
-        part = math.fsum(getattr(account, field) for account in jobs)
-        share = part / running if running else 0.0
-        table.add_row(name, f"{shown(part)} s", f"{100 * abs(share):.1f} %")
+        part = math.fsum(getattr(account, field) for account in ledger.jobs)
+        share = getattr(losses, field.removesuffix("_s"))
+        table.add_row(name, shown(part), f"{100 * abs(share):.1f} %")
     return table
 
 
 def _jobs(ledger: Ledger) -> list[str | Table]:
     worst = sorted(ledger.jobs, key=lambda account: account.best_case_s - account.duration_s)
     num_rows = min(len(worst), MOST_ROWS) if sys.stdout.isatty() else len(worst)
-    headings = ("waits\ns", "runs\ns", "best\ncase", "spread-\ning", "conten-\ntion", "round-\ning")
+    headings = ("waits", "runs", "best\ncase", "spread-\ning", "conten-\ntion", "round-\ning")
     table = figures_table("job", *headings, last="slowed\nmost by")
     culprits = ledger.worst_culprits()
     for account in worst[:num_rows]:
@@ -213,8 +211,8 @@ def _jobs(ledger: Ledger) -> list[str | Table]:
 def _links(ledger: Ledger) -> list[str | Table]:
     worst = sorted((link for link in ledger.links if link.contention_s), key=lambda link: -link.contention_s)
     end_s = max(account.finish_s for account in ledger.jobs)
-    table = figures_table("link", "Gbit/s", "jobs", "at\nonce", "shared\ns", "lost\ns")
-    table.add_column(f"jobs on it from\n{figure(ledger.origin_s)} to {seconds(end_s)}", no_wrap=True)
+    table = figures_table("link", "Gbit/s", "jobs", "at\nonce", "shared", "lost")
+    table.add_column(f"jobs on it from\n{duration(ledger.origin_s)} to {duration(end_s)}", no_wrap=True)
     for link in worst[:MOST_LINKS]:
         counts = (str(link.jobs), str(link.most_jobs))
         times = (shown(link.contended_s), shown(link.contention_s))
@@ -234,9 +232,9 @@ def _over_time(link: LinkAccount, origin_s: float, end_s: float) -> str:
 
 def _culprits(ledger: Ledger) -> list[str | Table]:
     costs = ledger.by_culprit()
-    table = figures_table("culprit", "costs\nothers s", "gain with-\nout it s", last="most of all")
+    table = figures_table("culprit", "costs\nothers", "gain with-\nout it", last="most of all")
     for name in list(costs)[:MOST_CULPRITS]:
-        blame = ledger.blames(culprit=name, most=1)[0]
+        blame = ledger.attributions(culprit=name, most=1)[0]
         gain_s = ledger.without(name).total_gain_s
         table.add_row(name, shown(costs[name]), shown(gain_s), f"{blame.victim} on {blame.link}")
     more = len(costs) - MOST_CULPRITS
@@ -246,16 +244,16 @@ def _culprits(ledger: Ledger) -> list[str | Table]:
     return [table, *([f"... and {counted(more, 'more culprit')}"] if more > 0 else []), *note]
 
 
-@click.command("explain")
+@click.command("explain", cls=Command)
 @scenario_argument
 @plan_argument
-@click.option("--job", "job_name", metavar="NAME", help="Say in words why this job is slow.")
+@option("--job", "job_name", metavar="NAME", type=JOB, help="Explain in words why this job is slow.")
 @json_option("Print the ledger as JSON.")
 def explain_command(scenario_file: Path, plan_file: Path, job_name: str | None, as_json: bool) -> None:
-    """Say who slows whom, by how much and on which link.
+    """Show which jobs slow each other down, by how much and on which link.
 
-    Splits the duration of every job into its best case and what spreading, contention and rounding to
-    slots add, to the last second, and lays contention at the door of those who share the slowest link.
+    Splits the duration of every job into its best case and the time that spreading, contention and rounding
+    to slots add. Contention is attributed to the jobs that share the slowest link.
     """
     scenario, plan = load_scenario(scenario_file), load_plan(plan_file)
     if job_name is not None and all(job.name != job_name for job in scenario.jobs):
@@ -263,7 +261,7 @@ def explain_command(scenario_file: Path, plan_file: Path, job_name: str | None, 
     from ringsched.analysis.explain.explain import explain
 
     try:
-        with Working("keeping the books"):
+        with Working("explaining the plan"):
             ledger = explain(scenario, plan)
     except InputError as error:
         raise located(error, scenario_file, plan_file) from None

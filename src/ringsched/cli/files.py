@@ -13,6 +13,8 @@ from ringsched.formats.scenario import input_files, locate
 from ringsched.formats.scenario_text import jobs_file_of, save_scenario, scenario_lines
 from ringsched.model import Scenario
 
+MOST_PRINTED = 1000  # jobs, on a terminal
+
 
 def check_no_input(outputs: Iterable[Path | None], scenario_file: Path) -> None:
     """Raise if something would be written over the scenario, which could be read, or over its jobs."""
@@ -29,7 +31,7 @@ def check_different(outputs: Iterable[Path | None]) -> None:
     for output in outputs:
         if output is not None:
             if output.resolve() in seen:
-                raise InputError("is to be two outputs at once", file=str(output))
+                raise InputError("is given for two different outputs", file=str(output))
             seen.add(output.resolve())
 
 
@@ -56,6 +58,10 @@ def put_scenario(scenario: Scenario, output: Path | None) -> None:
     if output is not None:
         save_scenario(scenario, output)
         return
+    if len(scenario.jobs) > MOST_PRINTED and sys.stdout.isatty():
+        raise InputError(
+            f"has {len(scenario.jobs)} jobs, too many for a terminal; write it with -o", place="the scenario"
+        )
     sys.stdout.writelines(scenario_lines(scenario))
     sys.stdout.flush()
 
@@ -74,5 +80,6 @@ def options_for_arguments(renamed: dict[str, str] | None = None) -> Iterator[Non
     except InputError as error:
         if error.field is None or error.place is not None or error.file is not None:
             raise
-        option = (renamed or {}).get(error.field, error.field.removesuffix("_s").replace("_", "-"))
+        name, colon, part = error.field.partition(":")  # a field may name a part of its value
+        option = (renamed or {}).get(name, name.removesuffix("_s").replace("_", "-")) + colon + part
         raise InputError(error.problem, field=option if option.isupper() else f"--{option}") from None

@@ -9,131 +9,166 @@ from typing import Any
 
 import click
 
+from ringsched.cli.command import COMMON, Group, option
 from ringsched.cli.files import check_output, options_for_arguments, put_scenario, written_line
+from ringsched.cli.options import json_option, scenario_output_option
 from ringsched.cli.progress import Working
+from ringsched.cli.values import DURATION, Duration, Name
+from ringsched.errors import InputError
+from ringsched.formats.jobs import CATALOGUE
 from ringsched.model import Cluster, Scenario, Time
 from ringsched.workloads import Workload, contention_share, generate, offered_load
 from ringsched.workloads.mixes import MODEL_MIXES, SIZE_MIXES
 
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
+SECONDS_PER_HOUR = 3600
+CLUSTER = "Cluster"
 
 # Whose option has another name than the argument: switches of a level are racks to the user.
 RENAMED_OPTIONS = {
-    "contention_share": "contention",
+    "models": "model-mix",
+    "sizes": "size-mix",
+    "min_hours": "min-duration",
+    "max_hours": "max-duration",
+    "submit_hours": "submit-span",
     "switches": "racks",
     "switch_uplink_gbps": "rack-uplink-gbps",
 }
 
 
-def _horizon(ctx: click.Context, option: click.Parameter, value: str) -> float | None:
-    """Return the seconds; the word "none" leaves the horizon out."""
-    try:
-        return None if value == "none" else float(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a number nor none", ctx, option) from None
+class Horizon(Duration):
+    """A duration, or the word none."""
+
+    def convert(  # type: ignore[override]
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | None:
+        """Return the seconds, None for the word none."""
+        if value == "none":
+            return None
+        try:
+            return super().convert(value, param, ctx)
+        except InputError:
+            raise InputError(
+                f"must be a duration such as 20min, or none, not {value!r}", field="--horizon"
+            ) from None
 
 
-def _number(
-    option: str, metavar: str, default: float | None, help: str | None = None, *, name: str | None = None
+TYPES: dict[str, Any] = {
+    "N": int,
+    "DURATION": DURATION,
+    "MIX": Name("mix", lambda _: [*SIZE_MIXES, *MODEL_MIXES, *CATALOGUE], several=True),
+}
+
+
+def _value(
+    names: str, metavar: str, default: float | str | None, help: str, *, group: str = COMMON, stated: str = ""
 ) -> Decorator:
-    """Return an option for a number: whole where it is called N; no default is shown where there is none."""
-    names = [option] if name is None else [option, name]
-    kind = int if metavar == "N" else float
-    return click.option(*names, metavar=metavar, type=kind, default=default, show_default=True, help=help)
-
-
-def _text(option: str, metavar: str, default: str, help: str, **more: Any) -> Decorator:
-    return click.option(option, metavar=metavar, default=default, show_default=True, help=help, **more)
+    """Return an option with a value; after a blank, `names` has the name of the argument it sets."""
+    return option(
+        *names.split(),
+        metavar=metavar,
+        type=TYPES.get(metavar, float),
+        default=default,
+        show_default=True,
+        stated=stated,
+        help=help,
+        group=group,
+    )
 
 
 def _options(*options: Decorator) -> Decorator:
     """Add some options and those that every kind of workload has."""
     common = (
-        _number("--seed", "N", 0, "Same seed, same bytes."),
-        click.option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            type=click.Path(path_type=Path),
-            help="Write the scenario there instead of printing it; .toml with the jobs in a CSV file.",
-        ),
-        click.option("-q", "--quiet", is_flag=True, help="Print no summary."),
-        click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+        _value("--seed", "N", 0, "Random seed; the same seed gives the same bytes."),
+        scenario_output_option,
+        option("-q", "--quiet", is_flag=True, help="Print no summary."),
+        json_option("Print the summary as JSON."),
     )
 
     def add(command: Command) -> Command:
-        every: list[Decorator] = [*options, *common]
-        for option in reversed(every):
-            command = option(command)
+        for each in reversed([*common, *options]):
+            command = each(command)
         return command
 
     return add
 
 
 def _known_models(*own: Decorator, servers: int, sizes: str) -> Decorator:
-    """Add the options of known models on identical servers, with these defaults."""
-    racks = "Number of switches between servers and core; 0 for none."
+    """Add the options of catalogue models on identical servers, with these defaults."""
     gpus = f"GPUs per job: {', '.join(SIZE_MIXES)}, or weights such as 1:80,2:14."
-    models = f"Models of the catalogue: {', '.join(MODEL_MIXES)}, or weights such as resnet50:3,vgg16:1."
-    uplink = "Default: a quarter of what its servers can send."
+    models = f"Models: {', '.join(MODEL_MIXES)}, or weights such as resnet50:3,vgg16:1."
     return _options(
+        _value("--jobs", "N", 10_000, "Number of jobs."),
         *own,
-        _number("--jobs", "N", 10_000),
-        _number("--servers", "N", servers),
-        _number("--gpus-per-server", "N", 8),
-        _number("--racks", "N", 0, racks, name="switches"),
-        _text("--sizes", "MIX", sizes, gpus),
-        _text("--models", "MIX", "uniform", models),
-        _number("--min-hours", "H", 0.5, "Shortest best case."),
-        _number("--max-hours", "H", 8.0, "Longest best case."),
-        _number("--inter-server-gbps", "X", 100.0),
-        _number("--rack-uplink-gbps", "X", None, uplink, name="switch_uplink_gbps"),
-        _number("--slot", "S", None, "Slotted time instead of continuous time.", name="slot_s"),
+        _value("--size-mix sizes", "MIX", sizes, gpus),
+        _value("--model-mix models", "MIX", "uniform", models),
+        _value("--min-duration", "DURATION", "30min", "Shortest best case."),
+        _value("--max-duration", "DURATION", "8h", "Longest best case."),
+        _value("--servers", "N", servers, "Number of servers.", group=CLUSTER),
+        _value("--gpus-per-server", "N", 8, "GPUs of each server.", group=CLUSTER),
+        _value("--racks switches", "N", 0, "Number of racks; 0 for none.", group=CLUSTER),
+        _value("--inter-server-gbps", "X", 100.0, "Speed of the servers' links.", group=CLUSTER),
+        _value(
+            "--rack-uplink-gbps switch_uplink_gbps",
+            "X",
+            None,
+            "Speed of the racks' links.",
+            group=CLUSTER,
+            stated="a quarter of what its servers can send",
+        ),
+        _value("--slot slot_s", "DURATION", None, "Slotted time instead of continuous time.", group=CLUSTER),
     )
 
 
-@click.group("generate")
+@click.group("generate", cls=Group)
 def generate_command() -> None:
-    """Make a workload: a scenario out of a seed.
+    """Generate a workload from a seed.
 
-    Prints the scenario as JSON, or writes it with -o, and says in short what it amounts to.
+    Prints the scenario as JSON, or writes it with -o, and a short summary.
     """
 
 
 _SHARE = "Share of the jobs' time that is not computation, reached within 0.005."
-_SHARE_SERVERS = "Reach the share on N servers, so that a sweep over servers has the same jobs."
+_SHARE_SERVERS = "Reach the share on N servers, so that a sweep over --servers has the same jobs."
 
 
 @generate_command.command("paper")
 @_options(
-    _number("--contention", "X", 0.15, _SHARE),
-    _number("--servers", "N", 20, "The first N of the seed's draw."),
-    _number("--jobs", "N", 160, "In the paper's proportions."),
-    _text("--horizon", "S", "1200", "T in seconds, or none.", callback=_horizon),
-    _number("--share-servers", "N", None, _SHARE_SERVERS),
+    _value("--jobs", "N", 160, "Number of jobs, in the paper's proportions."),
+    _value("--servers", "N", 20, "Number of servers: the first N of the seed's draw."),
+    _value("--contention-share", "X", 0.15, _SHARE),
+    option(
+        "--horizon",
+        metavar="DURATION",
+        type=Horizon(),
+        default="20min",
+        show_default=True,
+        help="T, or none.",
+    ),
+    _value("--share-servers", "N", None, _SHARE_SERVERS),
 )
-def paper_command(contention: float, horizon: float | None, **options: Any) -> None:
+def paper_command(contention_share: float, horizon: float | None, **options: Any) -> None:
     """The paper's workload: 160 jobs on servers of 4 to 32 GPUs, in slots of a second."""
 
     def workload(**fields: Any) -> Workload:
-        return Workload.paper(contention_share=contention, horizon_s=horizon, **fields)
+        return Workload.paper(contention_share=contention_share, horizon_s=horizon, **fields)
 
     _generate(workload, _queue_figures, **options)
 
 
 @generate_command.command("uniform")
 @_known_models(
-    _number("--submit-hours", "H", 0.0, "Jobs are submitted over so many hours; 0: all at the start."),
+    _value("--submit-span", "DURATION", "0s", "Time over which jobs are submitted; 0s: all at the start."),
     servers=1250,
     sizes="paper",
 )
 def uniform_command(**options: Any) -> None:
-    """Known models on like servers; durations are log-uniform."""
+    """Catalogue models on identical servers; durations are log-uniform."""
     _generate(_on_servers(Workload.uniform), _queue_figures, **options)
 
 
-_LOAD = _number("--load", "X", 0.8, "GPU-time the jobs ask for over what the cluster has while they arrive.")
+_LOAD = _value("--load", "X", 0.8, "GPU time of the jobs divided by that of the cluster while they arrive.")
 _SWING = "How far the rate rises above its mean by day and falls below it by night, 0 to 1."
 
 
@@ -146,9 +181,9 @@ def poisson_command(**options: Any) -> None:
 
 @generate_command.command("diurnal")
 @_known_models(
-    _number("--swing", "X", 0.8, _SWING),
-    _number("--peak-hour", "H", 14.0, "When most jobs arrive."),
     _LOAD,
+    _value("--swing", "X", 0.8, _SWING),
+    _value("--peak-hour", "H", 14.0, "Hour of the day at which most jobs arrive."),
     servers=64,
     sizes="philly",
 )
@@ -169,6 +204,10 @@ def _on_servers(kind: Callable[..., Workload]) -> Callable[..., Workload]:
         slot_s: float | None,
         **fields: Any,
     ) -> Workload:
+        for bound in ("min", "max"):
+            fields[f"{bound}_hours"] = fields.pop(f"{bound}_duration") / SECONDS_PER_HOUR
+        if "submit_span" in fields:
+            fields["submit_hours"] = fields.pop("submit_span") / SECONDS_PER_HOUR
         cluster = Cluster.of_servers(
             servers,
             gpus_per_server,
@@ -230,16 +269,18 @@ def _summary(
 def _queue_figures(scenario: Scenario) -> tuple[dict[str, float], list[str]]:
     """Return what jobs that are all known come to, as figures and as lines."""
     from ringsched.api import lower_bounds
-    from ringsched.phrases import seconds
+    from ringsched.formatting import duration
 
     share, bound_s = contention_share(scenario), lower_bounds(scenario)[0].value_s
     return {"contention_share": share, "lower_bound_s": bound_s}, [
         f"contention share  {share:.3f} of the jobs' time under list-scheduling",
-        f"lower bound       {seconds(bound_s)}",
+        f"lower bound       {duration(bound_s)}",
     ]
 
 
 def _arrival_figures(scenario: Scenario) -> tuple[dict[str, float], list[str]]:
     """Return the same of jobs that arrive over time."""
+    from ringsched.formatting import duration
+
     span_s, load = max(job.submit_s for job in scenario.jobs), offered_load(scenario)
-    return {"span_s": span_s, "load": load}, [f"arriving over {span_s / 3600:.1f} hours, load {load:.3f}"]
+    return {"span_s": span_s, "load": load}, [f"arriving over {duration(span_s)}, load {load:.3f}"]

@@ -9,53 +9,57 @@ from typing import Any
 
 import click
 
+from ringsched.cli.command import Command, option
 from ringsched.cli.files import check_output, options_for_arguments, put_scenario, written_line
 from ringsched.cli.options import FILE, json_option, scenario_output_option
 from ringsched.cli.progress import Working
+from ringsched.cli.values import Name
 from ringsched.errors import InputError
 from ringsched.formats.files import check_writable
+from ringsched.formats.jobs import CATALOGUE
 from ringsched.formats.plan import save_plan
 from ringsched.formats.traces.formats import FORMATS
 from ringsched.importing import ImportedTrace, import_trace
 from ringsched.workloads.mixes import MODEL_MIXES
 
 
-@click.command("import")
-@click.argument("format", metavar=f"[{'|'.join(FORMATS)}]", type=click.Choice(list(FORMATS)))
+@click.command("import", cls=Command)
+@click.argument("format", metavar="FORMAT", type=Name("format", FORMATS, check=True))
 @click.argument("file", metavar="FILE", type=FILE)
-@click.option(
+@scenario_output_option
+@option(
     "--cluster",
     metavar="FILE",
     type=FILE,
-    help="Scenario (.toml, .json) or Tiresias specification (.csv) to take the cluster from; "
-    "default 64 servers of 8 GPUs in 8 racks.",
+    stated="64 servers of 8 GPUs in 8 racks",
+    help="Scenario (.toml, .json) or Tiresias specification (.csv) to take the cluster from.",
 )
-@click.option(
+@option(
     "--model-mix",
     "models",
     metavar="MIX",
+    type=Name("mix", [*MODEL_MIXES, *CATALOGUE], several=True),
     default="uniform",
     show_default=True,
-    help=f"For jobs whose model is not named: {', '.join(MODEL_MIXES)}, or weights such as resnet50:3,vgg16.",
+    help=f"Models of jobs that name none: {', '.join(MODEL_MIXES)}, or weights such as resnet50:3,vgg16.",
 )
-@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Draws the models.")
-@click.option("--strict", is_flag=True, help="End at the first malformed row instead of dropping it.")
-@click.option(
+@option("--seed", metavar="N", type=int, default=0, show_default=True, help="Random seed for the models.")
+@option("--strict", is_flag=True, help="End at the first malformed row instead of dropping it.")
+@option(
     "--as-plan",
     "plan_file",
     metavar="PLAN",
     type=FILE,
-    help="philly-json: write what really happened there, as a plan on the machines seen.",
+    help="philly-json: write the recorded placements as a plan.",
 )
-@scenario_output_option
-@json_option("Print the report as JSON.")
+@json_option("Print the summary as JSON.")
 def import_command(
     format: str, file: Path, plan_file: Path | None, output: Path | None, as_json: bool, **options: Any
 ) -> None:
-    """Make a scenario of a trace of a real cluster.
+    """Make a scenario from the trace of a real cluster.
 
-    Prints the scenario as JSON, or writes it with -o, and reports how many rows were read, kept and
-    dropped, and why.
+    FORMAT is philly, philly-json, tiresias, muri, helios, acme or itp. Prints the scenario as JSON, or writes
+    it with -o, and reports how many rows were read, kept and dropped, and why.
     """
     check_output(output)
     if plan_file is not None:
@@ -87,7 +91,7 @@ def _json(trace: ImportedTrace, output: Path | None, plan_file: Path | None) -> 
 
 
 def _lines(trace: ImportedTrace, output: Path | None, plan_file: Path | None) -> list[str]:
-    from ringsched.phrases import counted, seconds
+    from ringsched.formatting import counted, duration
 
     report, cluster = trace.report, trace.scenario.cluster
     lines = [f"{counted(report.rows_read, 'row')} read, {report.rows_kept} kept"]
@@ -97,13 +101,13 @@ def _lines(trace: ImportedTrace, output: Path | None, plan_file: Path | None) ->
     ]
     servers = counted(len(cluster.servers), "server")
     lines.append(
-        f"{counted(report.rows_kept, 'job')} over {report.span_s / 3600:.1f} hours, load {report.load:.2f} "
+        f"{counted(report.rows_kept, 'job')} over {duration(report.span_s)}, load {report.load:.2f} "
         f"on {servers} with {counted(cluster.capacity, 'GPU')}"
     )
     lines.append(
         f"models: {report.models_named} from the trace, {report.rows_kept - report.models_named} drawn"
     )
     if report.largest_difference_s is not None:
-        lines.append(f"largest difference of the plan to the record: {seconds(report.largest_difference_s)}")
+        lines.append(f"largest difference of the plan to the record: {duration(report.largest_difference_s)}")
     lines += [] if output is None else [written_line(output)]
     return lines if plan_file is None else [*lines, f"plan written to {plan_file}"]

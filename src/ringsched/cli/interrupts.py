@@ -29,13 +29,13 @@ _answered = threading.Event()
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C or SIGTERM.
 
-    A class of its own: when a plain KeyboardInterrupt passes through `exec` of a text, as dataclasses
+    A separate class: when a plain KeyboardInterrupt passes through `exec` of a text, as dataclasses
     and named tuples use it, Python kills itself by SIGINT at its end, though it was caught.
     """
 
 
 def listen() -> None:
-    """Turn the signals into `Interrupted`, but for those that whoever started us had us ignore."""
+    """Turn the signals into `Interrupted`, except those that the parent process made us ignore."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -50,7 +50,7 @@ def answered() -> int | None:
 
 
 @contextmanager
-def wishes(*, hold: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
+def stop_requests(*, hold: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
     """Give a function that says whether Ctrl-C was pressed; pressed again, it interrupts as always.
 
     For a search, which can end with what it has as soon as it has a plan: from when on `hold` says True.

@@ -6,39 +6,53 @@ import os
 import signal
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from ringsched._version import __version__
+from ringsched.cli.command import WIDTH, Group, usage_sentence
 from ringsched.cli.interrupts import WORDS, answered, listen
 from ringsched.errors import RingschedError
 
 ENDED_BY_SIGNAL = 128  # and its number, as shells count
 
-# What `--help` says of each command; the command itself is loaded when it is asked for.
-COMMANDS = {
-    "plan": "Decide which GPUs each job gets and when it starts.",
-    "simulate": "Run a queue over time: jobs become known as they arrive.",
-    "verify": "Check a plan independently of what made it.",
-    "explain": "Say who slows whom, by how much and on which link.",
-    "whatif": "Say what one more job, other servers or other links would change.",
-    "report": "Draw plans: who runs where and when, who slows whom, how far from the best.",
-    "compare": "Compare policies over scenarios and seeds, in pairs.",
-    "policies": "List the policies: queue order, placement rule, search.",
-    "generate": "Make a workload: a scenario out of a seed.",
-    "import": "Make a scenario of a trace of a real cluster.",
-    "ring": "Run ring all-reduce step by step on real vectors.",
-    "slurm": "Plan the queue of a Slurm cluster, and carry the plan out.",
-    "calibrate": "Measure contention on real rings and fit the model to it.",
-    "serve": "Open the lab: a page in the browser, and an HTTP API, to plan and look at plans.",
-    "paper": "Reproduce the paper's figures and judge its claims.",
+# The commands in groups, with their first line of help; a command itself is loaded when it is used.
+GROUPS = {
+    "Plan and run": {
+        "plan": "Decide which GPUs each job gets and when it starts.",
+        "simulate": "Simulate a queue of jobs that arrive over time.",
+        "slurm": "Plan the queue of a Slurm cluster and run the plan.",
+    },
+    "Understand": {
+        "check": "Show how a scenario is understood, and warn about likely mistakes.",
+        "verify": "Check a plan independently of the planner.",
+        "explain": "Show which jobs slow each other down, by how much and on which link.",
+        "whatif": "Show what one more job, other servers or other links would change.",
+        "compare": "Compare policies over scenarios and seeds, with confidence intervals.",
+        "report": "Draw plans: GPUs over time, contention on links, and the gap.",
+        "serve": "Open the lab: a web page and an HTTP API for planning.",
+    },
+    "Scenarios and models": {
+        "example": "Print or write an example scenario.",
+        "generate": "Generate a workload from a seed.",
+        "import": "Make a scenario from the trace of a real cluster.",
+        "profile": "Run a PyTorch job and describe it: gradients, times and buckets.",
+        "models": "List the catalogue of training models.",
+        "policies": "List the policies: queue order, placement rule and search.",
+        "calibrate": "Measure contention on real rings and fit the model to it.",
+    },
+    "The paper": {
+        "paper": "Reproduce the paper's figures and evaluate its claims.",
+        "ring": "Run ring all-reduce step by step on small vectors.",
+    },
 }
+COMMANDS = {name: line for commands in GROUPS.values() for name, line in commands.items()}
 # Where a command's name cannot be that of its module: `import` is a word of Python.
 MODULES = {"import": "import_trace"}
 
 
-class Ringsched(click.Group):
+class Ringsched(Group):
     """A group that loads its commands late, and turns our errors into one sentence and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -55,36 +69,56 @@ class Ringsched(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of commands without loading any."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name.ljust(width), line) for name, line in commands.items()])
+
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
+        """Parse the options of `ringsched` itself."""
+        try:
+            return super().make_context(*arguments, **settings)
+        except click.UsageError as error:
+            _refuse(error)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; wrong input ends with 2, "no" with 1, Ctrl-C with 130, SIGTERM with 143."""
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            _refuse(error)
         except (Exception, KeyboardInterrupt) as error:
             # After a signal any error may be its work, such as that of a worker that was ended by it too.
             number = answered() or (signal.SIGINT if isinstance(error, KeyboardInterrupt) else None)
             if number is not None:
-                click.echo(f"ringsched: {WORDS[number]}", err=True)
+                click.echo(f"Error: {WORDS[number]}", err=True)
                 ctx.exit(ENDED_BY_SIGNAL + number)
             if not isinstance(error, RingschedError):
                 raise
-            click.echo(f"ringsched: {error}", err=True)
+            click.echo(f"Error: {error}", err=True)
             ctx.exit(error.exit_code)
+
+
+def _refuse(error: click.UsageError) -> NoReturn:
+    """Print a usage error as one sentence, and end; a command without arguments shows its help."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+    else:
+        click.echo(f"Error: {usage_sentence(error)}", err=True)
+    raise click.exceptions.Exit(error.exit_code) from None
 
 
 @click.group(
     cls=Ringsched,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 fine, 1 the answer is no (invalid, infeasible), 2 wrong input.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
+    epilog="Exit codes: 0 success; 1 negative result (invalid or infeasible plan); 2 wrong input or usage.",
 )
 @click.version_option(__version__, prog_name="ringsched")
 def ringsched() -> None:
     """Plan ring-all-reduce training jobs on a shared GPU cluster.
 
     Jobs that span servers slow each other down on the links they share. ringsched decides which GPUs
-    each job gets and when it starts, and says how far from the best possible that is.
+    each job gets and when it starts, and reports how far that plan is from the best possible.
     """
 
 
@@ -95,8 +129,8 @@ def main(arguments: list[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        ringsched(arguments)
+        ringsched(arguments, prog_name="ringsched")
     except OSError as error:  # our own files raise an InputError: this is standard output, on a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
-        click.echo(f"ringsched: standard output cannot be written: {error.strerror}", err=True)
+        click.echo(f"Error: standard output cannot be written: {error.strerror}", err=True)
         sys.exit(RingschedError.exit_code)

@@ -7,70 +7,99 @@ from pathlib import Path
 import click
 
 from ringsched import api
+from ringsched.cli.command import SEARCH, Command, option
 from ringsched.cli.files import check_no_input
-from ringsched.cli.interrupts import wishes
+from ringsched.cli.interrupts import stop_requests
+from ringsched.cli.options import (
+    POLICY,
+    json_option,
+    limit_options,
+    objective_option,
+    order_option,
+    output_option,
+    scenario_argument,
+    seed_option,
+    set_option,
+    workers_option,
+)
 from ringsched.cli.progress import WatchedPlanning
+from ringsched.cli.values import GAP
 from ringsched.errors import Infeasible, InputError
 from ringsched.formats.files import check_writable
 from ringsched.formats.plan import plan_to_json, save_plan
 from ringsched.formats.scenario import load_scenario, locate
-from ringsched.model import OBJECTIVES
 from ringsched.policies.custom import policy_from_file
 from ringsched.policies.policy import Stop
 
 
-@click.command("plan")
-@click.argument("scenario_file", metavar="SCENARIO", type=click.Path(path_type=Path))
-@click.option(
+@click.command("plan", cls=Command)
+@scenario_argument
+@option(
     "--policy",
     metavar="NAME|FILE.py:NAME",
+    type=POLICY,
     default=api.DEFAULT_POLICY,
     show_default=True,
-    help="How to plan; `ringsched policies` lists them. A policy of your own stands in a Python file.",
+    help="Policy; `ringsched policies` lists them. FILE.py:NAME is your own.",
 )
-@click.option(
-    "--order", metavar="NAME", help=f"Queue order instead of the policy's own: {', '.join(api.ORDERS)}."
+@objective_option()
+@limit_options("the search", time="10s")
+@set_option
+@output_option("Write the plan here.")
+@json_option("Print the plan as JSON instead of a table.")
+@order_option()
+@option(
+    "--gap",
+    metavar="GAP",
+    type=GAP,
+    stated="0%",
+    help="End the search at this gap above the bound, such as 1% or 0.01.",
+    group=SEARCH,
 )
-@click.option("--kappa", metavar="K", type=int, help="Fix kappa of sjf-bco (else searched) or lwf (else 1).")
-@click.option("--theta", metavar="N", type=int, help="Fix the load limit in slots (seconds when continuous).")
-@click.option("--slack", metavar="X", type=float, help="Set server_slack (lambda) of every job.")
-@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="For random choices.")
-@click.option(
-    "--objective",
-    metavar="NAME",
-    default=OBJECTIVES[0],
-    show_default=True,
-    help=f"What bound and gap are about: {', '.join(OBJECTIVES)}.",
+@option(
+    "--kappa",
+    metavar="K",
+    type=int,
+    help="sjf-bco, lwf: largest job that is placed GPU by GPU, instead of the one searched for.",
+    group=SEARCH,
 )
-@click.option("--time-limit", metavar="S", type=float, help="End the search after S seconds.  [default: 10]")
-@click.option(
-    "--iterations", metavar="N", type=int, help="End the search after N schedules: reproducible, no clock."
+@option(
+    "--theta",
+    metavar="N",
+    type=int,
+    help="Policies that bisect: load limit in slots (seconds when continuous).",
+    group=SEARCH,
 )
-@click.option("--gap", metavar="X", type=float, help="End the search at X times the bound.  [default: 1]")
-@click.option("--threads", metavar="N", type=int, help="Cores for the search.  [default: all]")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the plan there.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON instead of a table.")
+@option(
+    "--server-slack",
+    metavar="X",
+    type=float,
+    help="sjf-bco: server_slack (lambda) of every job.",
+    group=SEARCH,
+)
+@seed_option("Random seed of search and random.")
+@workers_option("Cores for the search.")
 def plan_command(
     scenario_file: Path,
     policy: str,
+    overrides: tuple[str, ...],
     order: str | None,
     kappa: int | None,
     theta: int | None,
-    slack: float | None,
+    server_slack: float | None,
     seed: int,
     objective: str,
     time_limit: float | None,
-    iterations: int | None,
+    max_schedules: int | None,
     gap: float | None,
-    threads: int | None,
+    workers: int | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
     """Decide which GPUs each job gets and when it starts.
 
-    Prints the plan with its makespan and mean completion, a lower bound on the objective that no plan can
-    beat, and the gap between them. Ctrl-C ends a search early, with the best plan so far; with -o,
-    better plans are written as they come, at most one a second.
+    Prints the plan, its makespan and mean completion, a lower bound that no plan can beat, and the gap to it.
+    Ctrl-C ends a search early with the best plan so far.
     """
     if output is not None:
         if output == Path("-"):
@@ -79,25 +108,28 @@ def plan_command(
     own = policy_from_file(policy)
     if own is not None:
         own.load()  # what is wrong with it is not wrong with the scenario
-    scenario = load_scenario(scenario_file)
+    scenario = load_scenario(scenario_file, overrides)
     check_no_input([output], scenario_file)
     try:
-        with WatchedPlanning(output) as watched, wishes(hold=lambda: watched.has_plan) as watched.asked:
+        with (
+            WatchedPlanning(output) as watched,
+            stop_requests(hold=lambda: watched.has_plan) as watched.asked,
+        ):
             plan = api.plan(
                 scenario,
                 own or policy,
                 order=order,
                 kappa=kappa,
                 theta=theta,
-                slack=slack,
+                slack=server_slack,
                 seed=seed,
                 objective=objective,
-                stop=Stop(time_limit_s=time_limit, schedules=iterations, gap=gap),
-                workers=threads,
+                stop=Stop(time_limit_s=time_limit, schedules=max_schedules, gap=gap),
+                workers=workers,
                 observer=watched,
             )
     except InputError as error:
-        # What concerns a job stands in the scenario; what does not was given as an option.
+        # An error about a job is located in the scenario; all others are about an option.
         raise locate(error, scenario_file) if error.place else _option_error(error) from None
     except Infeasible as error:
         if as_json:

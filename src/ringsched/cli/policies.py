@@ -9,14 +9,15 @@ import click
 
 from ringsched import api
 from ringsched.analysis.as_json import policies_data
+from ringsched.cli.command import Command, option
 from ringsched.cli.options import json_option
 
 
-@click.command("policies")
-@click.option("--online", is_flag=True, help="Those of `ringsched simulate` instead.")
+@click.command("policies", cls=Command)
+@option("--online", is_flag=True, help="List the policies of `ringsched simulate` instead.")
 @json_option("Print the table as JSON.")
 def policies_command(online: bool, as_json: bool) -> None:
-    """List the policies: queue order, placement rule, search."""
+    """List the policies: queue order, placement rule and search."""
     if as_json:
         click.echo(json.dumps(_online_data() if online else policies_data(), indent=1))
         return

@@ -11,6 +11,7 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from ringsched.formats.plan import save_plan
+from ringsched.formatting import duration, percent_above
 from ringsched.policies.policy import Observer
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Working:
-    """Shows what is being done, after two seconds, and only to someone who watches."""
+    """Shows what is being done, after two seconds, and only in a terminal."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -108,15 +109,15 @@ class WatchedPlanning(Observer, AbstractContextManager["WatchedPlanning"]):
     def trial(self) -> None:
         """Count one trial of a bisection."""
         self._num_trials += 1
-        self._show(lambda elapsed: f"searching: {self._num_trials} trials in {elapsed:.0f} s")
+        self._show(lambda elapsed: f"searching: {self._num_trials} trials in {duration(round(elapsed))}")
 
     def progress(self, progress: Progress) -> None:
         """Show the best, the bound and the gap of a search."""
         self.has_plan = True
         self._show(
             lambda elapsed: (
-                f"searching: best {progress.value_s:,.6g} s, bound {progress.bound_s:,.6g} s, gap "
-                f"{progress.gap:.3f}; {progress.iterations:,} schedules in {elapsed:.0f} s (Ctrl-C ends it)"
+                f"searching: best {duration(progress.value_s)}, gap {percent_above(progress.gap)}; "
+                f"{progress.iterations:,} schedules in {duration(round(elapsed))} (Ctrl-C ends it)"
             )
         )
 

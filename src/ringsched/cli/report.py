@@ -7,38 +7,41 @@ from typing import Any
 
 import click
 
+from ringsched.cli.command import Command, option
 from ringsched.cli.options import FILE, output_option, scenario_argument
 from ringsched.cli.progress import Working
+from ringsched.cli.values import Name
 from ringsched.errors import InputError
 from ringsched.formats.files import check_writable, write_text
 from ringsched.formats.plan import load_plan
 from ringsched.formats.scenario import input_files, load_scenario, locate
-from ringsched.phrases import counted
+from ringsched.formatting import counted
 
-# Where each format goes if nobody says; pictures are several files, in a folder.
+# Default output of each format; pictures are several files in a directory.
 DEFAULT_OUTPUT = {"html": "report.html", "perfetto": "trace.json", "svg": "pictures", "png": "pictures"}
 PICTURES = ("svg", "png")
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @scenario_argument
 @click.argument("plan_files", metavar="PLAN...", nargs=-1, required=True, type=FILE)
-@click.option(
+@option(
     "--format",
     "kind",
-    type=click.Choice(list(DEFAULT_OUTPUT)),
+    metavar="|".join(DEFAULT_OUTPUT),
+    type=Name("format", DEFAULT_OUTPUT, check=True),
     default="html",
     show_default=True,
-    help="A page, a trace for the Perfetto viewer, or pictures for papers.",
+    help="A web page, a trace for the Perfetto viewer, or pictures for papers.",
 )
 @output_option(
-    "File, of pictures folder, to write.  [default: report.html, trace.json, pictures]", metavar="PATH"
+    "File to write, or directory for pictures.  [default: report.html, trace.json, pictures]", metavar="PATH"
 )
 def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str, output: Path | None) -> None:
-    """Draw plans: who runs where and when, who slows whom, how far from the best.
+    """Draw plans: GPUs over time, contention on links, and the gap.
 
-    Writes one HTML file that opens in any browser and asks no network for anything. Several plans are
-    compared. A plan that is not valid is drawn as it states itself, with a warning.
+    Writes one HTML file that opens in any browser, without a network. Several plans are compared. A plan that
+    is not valid is drawn as it is written, with a warning.
     """
     target = Path(DEFAULT_OUTPUT[kind]) if output is None else output
     if target == Path("-"):
@@ -61,12 +64,14 @@ def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str,
         raise _located(error, scenario_file, labels(plan_files)) from None
     for plan in data["plans"]:
         if not plan["summary"]["valid"]:
-            click.echo(f"warning: {plan['label']} is not valid; ringsched verify says why", err=True)
+            click.echo(
+                f"Warning: {plan['label']} is not valid; `ringsched verify` lists the violations", err=True
+            )
     click.echo(_write(data, kind, target))
 
 
 def _write(data: dict[str, Any], kind: str, target: Path) -> str:
-    """Write what was asked for; return one line that says so."""
+    """Write what was asked for; return one line about it."""
     if kind in PICTURES:
         from ringsched.reporting.pictures.draw import pictures_of
 

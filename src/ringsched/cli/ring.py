@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
+from ringsched.cli.command import Command, option
 from ringsched.cli.options import json_option
 from ringsched.cli.tables import PLAIN_WIDTH, show
+from ringsched.formatting import counted
 from ringsched.model.checks import integer
-from ringsched.phrases import counted
 from ringsched.ring import SHARE_REDUCE, RingRun, Step, chunks_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def print_ring(frames: Sequence[Frame], run: RingRun) -> None:
     ]
     sums = frames[-1][1][0]
     widths = [max(len(f"chunk {at}"), len(_numbers(sums, chunk))) for at, chunk in enumerate(chunks)]
-    if LEFT_WIDTH + sum(widths) + 2 * len(widths) <= _room():
+    if LEFT_WIDTH + sum(widths) + 2 * len(widths) <= _width():
         for step, vectors in frames:
             parts += ["", _title(step, run.num_steps), _frame(step, vectors, chunks, widths)]
     else:
@@ -42,7 +43,7 @@ def print_ring(frames: Sequence[Frame], run: RingRun) -> None:
     show([*parts, "", _totals(run), _moral(run)])
 
 
-def _room() -> int:
+def _width() -> int:
     return get_terminal_size().columns if sys.stdout.isatty() else PLAIN_WIDTH
 
 
@@ -104,22 +105,32 @@ MOST_ELEMENTS = 1000
 Frame = tuple["Step | None", list[list[int]]]  # a step, None for the start, and all vectors after it
 
 
-@click.command("ring")
-@click.option(
-    "--workers", metavar="W", type=int, default=3, show_default=True, help=f"1 to {MOST_WORKERS} workers."
+@click.command("ring", cls=Command)
+@option(
+    "--ranks",
+    metavar="N",
+    type=int,
+    default=3,
+    show_default=True,
+    help=f"Number of workers in the ring, 1 to {MOST_WORKERS}.",
 )
-@click.option(
-    "--size", metavar="D", type=int, default=6, show_default=True, help=f"0 to {MOST_ELEMENTS} elements each."
+@option(
+    "--elements",
+    metavar="N",
+    type=int,
+    default=6,
+    show_default=True,
+    help=f"Elements of each worker's vector, 0 to {MOST_ELEMENTS}.",
 )
-@json_option("Print every step and what it moved as JSON.")
-def ring_command(workers: int, size: int, as_json: bool) -> None:
-    """Run ring all-reduce step by step on real vectors.
+@json_option("Print every step and the bytes it moved as JSON.")
+def ring_command(ranks: int, elements: int, as_json: bool) -> None:
+    """Run ring all-reduce step by step on small vectors.
 
-    Every worker starts with a vector of its own and ends with the sum of all. Prints what each of them
-    sends, receives and holds after every step, and how many bytes that moves.
+    Every worker starts with its own vector and ends with the sum of all. Prints what each worker sends,
+    receives and holds after every step, and how many bytes that moves.
     """
-    num_workers = integer(workers, "--workers", minimum=1, maximum=MOST_WORKERS)
-    num_elements = integer(size, "--size", minimum=0, maximum=MOST_ELEMENTS)
+    num_workers = integer(ranks, "--ranks", minimum=1, maximum=MOST_WORKERS)
+    num_elements = integer(elements, "--elements", minimum=0, maximum=MOST_ELEMENTS)
     frames, run = _executed(num_workers, num_elements)
     if as_json:
         click.echo(json.dumps(_content(frames, run), indent=1))

@@ -6,55 +6,69 @@ import os
 
 import click
 
+from ringsched.cli.command import Command, option
+from ringsched.cli.values import DURATION
 from ringsched.errors import InputError
+from ringsched.model.checks import number
 
 PORT = 8470
 
 
-@click.command("serve")
-@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option(
+@click.command("serve", cls=Command)
+@option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@option(
     "--port",
     metavar="N",
     type=click.IntRange(0, 65535),
     default=PORT,
     show_default=True,
-    help="Where to listen; 0 for any that is free.",
+    help="Port to listen on; 0 for any free port.",
 )
-@click.option(
+@option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
+@option(
     "--token",
     metavar="TOKEN",
     envvar="RINGSCHED_TOKEN",
-    help="What clients must know; auto makes one, as any address beyond this machine does.",
+    help="Token that clients must send; auto makes one. Required beyond this machine.",
 )
-@click.option(
+@option(
     "--workers",
     metavar="N",
     type=click.IntRange(1, 64),
-    help="Processes that work.  [default: cores, 2 to 4]",
+    stated="cores, 2 to 4",
+    help="Number of worker processes.",
 )
-@click.option(
-    "--time-limit",
-    metavar="S",
-    type=click.FloatRange(min=0, min_open=True),
-    help="End what takes longer.  [default: 60]",
+@option(
+    "--request-timeout",
+    metavar="DURATION",
+    type=DURATION,
+    stated="1min",
+    help="Longest time that one request may take.",
 )
-@click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 def serve_command(
-    host: str, port: int, token: str | None, workers: int | None, time_limit: float | None, open_page: bool
+    host: str,
+    port: int,
+    token: str | None,
+    workers: int | None,
+    request_timeout: float | None,
+    open_page: bool,
 ) -> None:
-    """Open the lab: a page in the browser, and an HTTP API, to plan and look at plans.
+    """Open the lab: a web page and an HTTP API for planning.
 
-    Listens on this machine only unless told otherwise; then a token is needed, which is printed as a part
-    of the page's address. Reads and writes no files for those who ask. Ctrl-C ends it.
+    Listens on this machine only by default; any other address needs a token, which is printed as part of the
+    page's address. Does not read or write files for clients. Ctrl-C stops it.
     """
+    if request_timeout is not None:
+        number(request_timeout, "--request-timeout", above=0)
     try:
         from ringsched.web.serve import access_to, bound_socket, serve
     except ImportError:
         raise InputError("ringsched serve needs FastAPI and uvicorn: pip install 'ringsched[web]'") from None
     from ringsched.web.limits import Limits
 
-    given = {"workers": workers or max(2, min(4, os.cpu_count() or 1)), "work_s": time_limit}
+    if request_timeout is not None:
+        number(request_timeout, "--request-timeout", above=0)
+    given = {"workers": workers or max(2, min(4, os.cpu_count() or 1)), "work_s": request_timeout}
     limits = Limits(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     access = access_to(host, token)
     serve(bound_socket(host, port), access, limits, lambda urls: _ready(urls, open_page))

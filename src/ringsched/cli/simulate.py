@@ -12,21 +12,34 @@ import click
 from rich.table import Table
 
 from ringsched.analysis.over_time import OverTime, SizeClass, over_time, series_columns
+from ringsched.cli.command import OUTPUT, SEARCH, Command, option
 from ringsched.cli.files import check_different, check_no_input, options_for_arguments
-from ringsched.cli.options import FILE, json_option, output_option, scenario_argument
+from ringsched.cli.options import (
+    FILE,
+    ONLINE_POLICY,
+    json_option,
+    limit_options,
+    objective_option,
+    order_option,
+    output_option,
+    scenario_argument,
+    seed_option,
+    set_option,
+)
 from ringsched.cli.progress import RowProgress
 from ringsched.cli.tables import show
+from ringsched.cli.values import DURATION, Name
 from ringsched.errors import InputError
 from ringsched.formats.files import check_table_file, check_writable, save_table
 from ringsched.formats.plan import plan_to_json, save_plan
 from ringsched.formats.scenario import load_scenario, locate
-from ringsched.model import OBJECTIVES, Plan
+from ringsched.formatting import counted, duration, figure
+from ringsched.model import Plan
 from ringsched.online.settings import BACKFILLS, EASY, Standing
 from ringsched.online.simulate import simulate
 from ringsched.online.simulation import Simulation
-from ringsched.phrases import counted, figure, seconds
-from ringsched.policies.policy import ORDERS, Observer, Stop
-from ringsched.policies.table import DEFAULT_ONLINE_POLICY, policies
+from ringsched.policies.policy import Observer, Stop
+from ringsched.policies.table import DEFAULT_ONLINE_POLICY
 
 
 def print_simulation(simulation: Simulation, result: OverTime, files: Mapping[str, Path | None]) -> None:
@@ -58,7 +71,7 @@ def _choices(simulation: Simulation) -> list[str]:
 
 def _by_size(result: OverTime) -> Table:
     table = Table(box=None, pad_edge=False)
-    headings = ("GPUs", "jobs", "waiting s", "95 %", "completion s", "95 %", "slowdown", "95 %")
+    headings = ("GPUs", "jobs", "waiting", "95 %", "completion", "95 %", "slowdown", "95 %")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for size in result.by_size:
@@ -70,8 +83,8 @@ def _row(size: SizeClass) -> tuple[str, ...]:
     return (
         size.size,
         str(size.num_jobs),
-        *(figure(size.mean_waiting_s), figure(size.p95_waiting_s)),
-        *(figure(size.mean_completion_s), figure(size.p95_completion_s)),
+        *(duration(size.mean_waiting_s), duration(size.p95_waiting_s)),
+        *(duration(size.mean_completion_s), duration(size.p95_completion_s)),
         *(f"{size.mean_slowdown:.2f}", f"{size.p95_slowdown:.2f}"),
     )
 
@@ -81,9 +94,9 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row("makespan", seconds(result.makespan_s), "")
-    rest = f"{seconds(result.mean_waiting_s)} of it waiting; slowdown {result.mean_slowdown:.2f}"
-    table.add_row("mean completion", seconds(result.mean_completion_s), rest)
+    table.add_row("makespan", duration(result.makespan_s), "")
+    rest = f"{duration(result.mean_waiting_s)} of it waiting; slowdown {result.mean_slowdown:.2f}"
+    table.add_row("mean completion", duration(result.mean_completion_s), rest)
     table.add_row("queue", str(result.max_queue), f"at most; {figure(result.mean_queue)} on average")
     table.add_row("GPUs busy", f"{100 * result.gpu_utilisation:.1f} %", "on average, to the last finish")
     table.add_row("links contended", figure(result.mean_contended_links), "on average")
@@ -107,86 +120,102 @@ class _Shown(Observer):
         self._bar.on_row(standing.num_ended, standing.num_jobs)
 
 
-@click.command("simulate")
+@click.command("simulate", cls=Command)
 @scenario_argument
-@click.option(
+@option(
     "--policy",
     metavar="NAME",
+    type=ONLINE_POLICY,
     default=DEFAULT_ONLINE_POLICY,
     show_default=True,
-    help=f"Who goes where, and when: {', '.join(policy.name for policy in policies(online=True))}.",
+    help="Policy; `ringsched policies --online` lists them.",
 )
-@click.option("--order", metavar="NAME", help=f"Queue order of those that dispatch: {', '.join(ORDERS)}.")
-@click.option(
+@option(
     "--backfill",
     metavar="|".join(BACKFILLS),
+    type=Name("backfill", BACKFILLS),
     default=BACKFILLS[0],
     show_default=True,
-    help="Who may step past the head of the queue: nobody, or whoever does not move its start.",
+    help="easy: a job may overtake the head of the queue if that does not delay it.",
 )
-@click.option(
+@set_option
+@order_option("Queue order of policies that dispatch:")
+@objective_option(None, stated="mean-completion with rolling, else makespan", group=SEARCH)
+@limit_options("each search of rolling", schedules="1000")
+@option(
+    "--replan-every",
+    "every_s",
+    metavar="DURATION",
+    type=DURATION,
+    help="Policies that plan: least time between two plans.",
+    group=SEARCH,
+)
+@option(
     "--estimate-error",
     metavar="X",
     type=float,
     default=0.0,
     show_default=True,
     help="Make every estimate wrong by a factor between 1/(1+X) and 1+X.",
+    group=SEARCH,
 )
-@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of the errors.")
-@click.option(
-    "--every", "every_s", metavar="S", type=float, help="Plan no sooner than S seconds after the last plan."
-)
-@click.option("--objective", metavar="NAME", help=f"What rolling improves: {', '.join(OBJECTIVES)}.")
-@click.option(
-    "--time-limit",
-    "time_limit_s",
-    metavar="S",
-    type=float,
-    help="End each search of rolling after S seconds.",
-)
-@click.option(
-    "--iterations",
-    metavar="N",
-    type=int,
-    help="End each search of rolling after N schedules.  [default: 1000]",
-)
-@output_option("Write the plan there.")
-@click.option("--jobs", metavar="FILE", type=FILE, help="A row for every job: .csv or .parquet.")
-@click.option(
-    "--series",
+@seed_option("Random seed for the estimate errors and for rolling.")
+@output_option("Write what happened as a plan.", group=OUTPUT)
+@option(
+    "--jobs-csv",
+    "jobs",
     metavar="FILE",
     type=FILE,
-    help="Queue, GPUs and links over time: .csv or .parquet.",
+    help="Write a row per job: .csv or .parquet.",
+    group=OUTPUT,
 )
-@click.option("--step", metavar="S", type=float, help="Means and maxima over S seconds in --series.")
-@json_option("Print the plan as JSON, with the figures over time.")
+@option(
+    "--series-csv",
+    "series",
+    metavar="FILE",
+    type=FILE,
+    help="Write queue, GPUs and links over time: .csv or .parquet.",
+    group=OUTPUT,
+)
+@option(
+    "--series-step",
+    "step",
+    metavar="DURATION",
+    type=DURATION,
+    help="Write means and maxima over this time to --series-csv, not every change.",
+    group=OUTPUT,
+)
+@json_option("Print the plan as JSON, with the figures over time.", group=OUTPUT)
 def simulate_command(
     scenario_file: Path,
+    overrides: tuple[str, ...],
     output: Path | None,
     jobs: Path | None,
     series: Path | None,
     step: float | None,
+    time_limit: float | None,
+    max_schedules: int | None,
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Run a queue over time: jobs become known as they arrive.
+    """Simulate a queue of jobs that arrive over time.
 
-    A policy sees a job from its submit time on, and of its length an estimate. Prints waiting,
-    completion and slowdown by size of job, and how full the cluster was.
+    The policy sees a job from its submit time on, and an estimate of its duration. Prints waiting, completion
+    and slowdown by size of job, and how busy the cluster was.
     """
     _check_outputs(output, jobs, series)
     if step is not None and series is None:
-        raise InputError("means nothing without --series", field="--step")
-    scenario = load_scenario(scenario_file)
+        raise InputError("is only allowed with --series-csv", field="--series-step")
+    scenario = load_scenario(scenario_file, overrides)
     check_no_input([output, jobs, series], scenario_file)
-    stop = Stop(time_limit_s=given.pop("time_limit_s"), schedules=given.pop("iterations"))
+    stop = Stop(time_limit_s=time_limit, schedules=max_schedules)
     try:
-        with options_for_arguments(), RowProgress("simulating") as progress:
+        with options_for_arguments({"every_s": "replan-every"}), RowProgress("simulating") as progress:
             result = simulate(scenario, stop=stop, observer=_Shown(progress), **given)
     except InputError as error:
         raise locate(error, scenario_file) if error.place else error from None
     if series is not None:
-        with options_for_arguments():
+        with options_for_arguments({"step": "series-step"}):
             save_table(series_columns(result, step), series)
     if jobs is not None:
         save_table(result.columns, jobs)

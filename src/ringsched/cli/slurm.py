@@ -14,9 +14,11 @@ from typing import Any
 
 import click
 
+from ringsched.cli.command import Group, option
 from ringsched.cli.files import check_output, put_scenario, written_line
-from ringsched.cli.options import FILE, json_option, output_option
+from ringsched.cli.options import FILE, OBJECTIVE, json_option, output_option
 from ringsched.cli.slurm_status import print_status
+from ringsched.cli.values import DURATION, Name
 from ringsched.clusters.slurm.commands import Commands, DryRun, SlurmCommands
 from ringsched.clusters.slurm.controller import Controller, Planner
 from ringsched.clusters.slurm.local import LocalCluster
@@ -26,14 +28,17 @@ from ringsched.clusters.slurm.snapshot import Snapshot, read_slurm, snapshot_of
 from ringsched.clusters.slurm.status import status_of
 from ringsched.clusters.slurm.submit import Prediction, predict, submit, tidy
 from ringsched.errors import InputError
+from ringsched.formats.jobs import CATALOGUE
+from ringsched.formatting import duration
 from ringsched.model import OBJECTIVES
 from ringsched.model.checks import integer
-from ringsched.phrases import seconds
+from ringsched.policies.table import policies
 
 Command = Callable[..., Any]
 MOST_SECONDS = 86400
 MOST_NODES = 200
 WATCH_S = 2.0
+PLANNER = Name("policy", lambda _: ["rolling", *(policy.name for policy in policies())])
 
 
 @dataclass(frozen=True)
@@ -66,14 +71,15 @@ def with_site(command: Command) -> Command:
         speeds = usual_network() if network is None else load_network(network)
         command(*given, site=Site(SlurmCommands(timeout_s=command_timeout), speeds, partition), **named)
 
-    for option in (
-        click.option("--command-timeout", metavar="S", type=float, default=30.0, show_default=True,
-                     help="Seconds after which a command of Slurm has failed."),
-        click.option("--network", metavar="FILE", type=FILE,
-                     help="Speeds and contention; default $RINGSCHED_NETWORK, /etc/ringsched/network.toml."),
-        click.option("--partition", metavar="NAME", help="Default: the cluster's default partition."),
+    for each in (
+        option("--command-timeout", metavar="DURATION", type=DURATION, default="30s", show_default=True,
+                     help="Timeout for each Slurm command."),
+        option("--network", metavar="FILE", type=FILE,
+                     stated="$RINGSCHED_NETWORK, /etc/ringsched/network.toml",
+                     help="Link speeds and contention."),
+        option("--partition", metavar="NAME", help="Partition.  [default: the default partition]"),
     ):  # fmt: skip
-        on_site = option(on_site)
+        on_site = each(on_site)
     return on_site
 
 
@@ -96,42 +102,43 @@ def with_planner(command: Command) -> Command:
             raise InputError(error.problem, field=f"--{error.field or 'policy'}") from None
         command(*given, planner=planner, **named)
 
-    for option in (
-        click.option("--iterations", metavar="N", type=int, help="End the search after N schedules."),
-        click.option("--time-limit", metavar="S", type=float,
-                     help="End the search after S seconds.  [default: 0.3]"),
-        click.option("--objective", metavar="NAME", default=OBJECTIVES[0], show_default=True,
-                     help=f"What the search makes small: {', '.join(OBJECTIVES)}."),
-        click.option("--policy", metavar="NAME", default="rolling", show_default=True,
-                     help="A short search on the present queue, or a name out of `ringsched policies`."),
+    for each in (
+        option("--max-schedules", "iterations", metavar="N", type=int,
+                     help="End the search after N schedules."),
+        option("--time-limit", metavar="DURATION", type=DURATION,
+                     help="End the search after this time.  [default: 300ms]"),
+        option("--objective", metavar="NAME", default=OBJECTIVES[0], show_default=True,
+                     type=OBJECTIVE, help=f"Objective to minimise: {', '.join(OBJECTIVES)}."),
+        option("--policy", metavar="NAME", type=PLANNER, default="rolling", show_default=True,
+                     help="rolling (a short search of the present queue), or one of `ringsched policies`."),
     ):  # fmt: skip
-        planned = option(planned)
+        planned = each(planned)
     return planned
 
 
-def check_seconds(option: str, value: float) -> None:
-    """Refuse what nobody can wait for."""
+def check_seconds(name: str, value: float) -> None:
+    """Raise if a duration is not positive, or longer than a day."""
     if not 0 < value <= MOST_SECONDS:
-        raise InputError(f"must be > 0 and at most {MOST_SECONDS}, not {value:g}", field=option)
+        raise InputError(f"must be > 0 and at most {MOST_SECONDS}, not {value:g}", field=name)
 
 
-@click.group("slurm")
+@click.group("slurm", cls=Group)
 def slurm_command() -> None:
-    """Plan the queue of a Slurm cluster, and carry the plan out.
+    """Plan the queue of a Slurm cluster and run the plan.
 
-    Users' jobs are held Slurm jobs that carry their model in a comment; the controller gives each its exact
-    placement and releases it when its GPUs are free. Slurm is the database: nothing else is kept.
+    Users' jobs are held Slurm jobs with their model in a comment. The controller gives each job its placement
+    and releases it when its GPUs are free. All state is kept in Slurm.
     """
 
 
 @slurm_command.command("cluster")
-@output_option("Write it there.")
+@output_option("Write the scenario here instead of printing it.")
 @with_site
 def cluster_command(output: Path | None, site: Site) -> None:
-    """The cluster and its queue as a scenario, whose time 0 is now.
+    """Print the cluster and its queue as a scenario; its time 0 is now.
 
-    Switches that tell nodes apart are taken over; GPUs out of use become unavailable; jobs that run become
-    running jobs.
+    Switches above some of the nodes become switches, GPUs out of use become unavailable, and running jobs
+    stay where they are.
     """
     check_output(output)
     put_scenario(site.snapshot().scenario, output)
@@ -142,18 +149,23 @@ def cluster_command(output: Path | None, site: Site) -> None:
 @slurm_command.command("submit", context_settings={"allow_interspersed_args": False})
 @click.argument("script", metavar="SCRIPT", type=FILE)
 @click.argument("arguments", metavar="[ARGUMENTS]...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--gpus", metavar="N", type=int, required=True, help="GPUs, one task on each.")
-@click.option("--iterations", metavar="N", type=int, required=True, help="Iterations of the training.")
-@click.option("--model", metavar="NAME", help="Of the catalogue; else the next four.")
-@click.option("--gradient-mb", metavar="X", type=float, help="Size of the gradients.")
-@click.option("--minibatch", metavar="N", type=int, help="Samples per GPU and iteration.")
-@click.option("--forward-ms", metavar="X", type=float, help="Forward pass per sample.")
-@click.option("--backward-ms", metavar="X", type=float, help="Backward pass per iteration.")
-@click.option("--weight", metavar="X", type=float, help="In weighted objectives.")
-@click.option("--server-slack", metavar="X", type=float, help="Lambda, for policies that use it.")
-@click.option("--estimate", "estimate_s", metavar="S", type=float, help="How long you think it takes.")
-@click.option("--sbatch", "options", metavar="OPTION", multiple=True, help="One more option for sbatch.")
-@click.option("--no-prediction", is_flag=True, help="Do not plan; print the job id only.")
+@option("--gpus", metavar="N", type=int, required=True, help="Number of GPUs, one task on each.")
+@option("--iterations", metavar="N", type=int, required=True, help="Training iterations.")
+@option(
+    "--model",
+    metavar="NAME",
+    type=Name("model", CATALOGUE),
+    help="Model of the catalogue, instead of the next four.",
+)
+@option("--gradient-mb", metavar="X", type=float, help="Size of the gradients in MB.")
+@option("--minibatch", metavar="N", type=int, help="Samples per GPU and iteration.")
+@option("--forward-ms", metavar="X", type=float, help="Time of the forward pass per sample.")
+@option("--backward-ms", metavar="X", type=float, help="Time of the backward pass per iteration.")
+@option("--weight", metavar="X", type=float, help="Weight in weighted objectives.")
+@option("--server-slack", metavar="X", type=float, help="server_slack (lambda), for policies that use it.")
+@option("--estimate", "estimate_s", metavar="DURATION", type=DURATION, help="Estimated duration of the job.")
+@option("--sbatch", "options", metavar="OPTION", multiple=True, help="Additional option for sbatch.")
+@option("--no-prediction", is_flag=True, help="Print the job id only, without a prediction.")
 @json_option("Print JSON.")
 @with_site
 def submit_command(
@@ -165,10 +177,10 @@ def submit_command(
     site: Site,
     **fields: Any,
 ) -> None:
-    """Submit a training job, to be started by the plan.
+    """Submit a training job for the controller to start.
 
-    A thin wrapper of `sbatch --hold`: prints the job's id, and when and where it would run by a plan of now.
-    What follows SCRIPT is passed on to it word by word.
+    Calls `sbatch --hold`, and prints the job's id and a prediction of when and where it will run. Arguments
+    after SCRIPT are passed to the script.
     """
     stated = {key: value for key, value in fields.items() if value is not None}
     try:
@@ -176,8 +188,8 @@ def submit_command(
     except InputError as error:
         if error.place != "comment" or error.field is None:
             raise
-        option = error.field.removesuffix("_s").replace("_", "-")
-        raise InputError(error.problem, field=f"--{option}") from None
+        name = error.field.removesuffix("_s").replace("_", "-")
+        raise InputError(error.problem, field=f"--{name}") from None
     if not as_json:
         click.echo(f"submitted job {job_id}")
     prediction: Prediction | str = ""
@@ -191,7 +203,7 @@ def submit_command(
     elif isinstance(prediction, Prediction):
         where = " ".join(f"{server}:{count}" for server, count in prediction.servers.items())
         click.echo(
-            f"predicted: starts in {seconds(prediction.start_s)}, ends in {seconds(prediction.finish_s)}, "
+            f"predicted: starts in {duration(prediction.start_s)}, ends in {duration(prediction.finish_s)}, "
             f"on {where}"
         )
     elif prediction:
@@ -200,19 +212,24 @@ def submit_command(
 
 @slurm_command.command("run")
 @with_planner
-@click.option("--once", is_flag=True, help="Look once, release what can start, and end.")
-@click.option("--until-idle", is_flag=True, help="End when no job waits or runs any more.")
-@click.option("--dry-run", is_flag=True, help="Print every command instead of running it; implies --once.")
-@click.option(
-    "--interval", metavar="S", type=float, default=5.0, show_default=True, help="Seconds between two looks."
-)
-@click.option(
-    "--start-timeout",
-    metavar="S",
-    type=float,
-    default=60.0,
+@option("--once", is_flag=True, help="Poll once, release the jobs that can start, and end.")
+@option("--until-idle", is_flag=True, help="End when no job waits or runs.")
+@option("--dry-run", is_flag=True, help="Print every Slurm command instead of running it; implies --once.")
+@option(
+    "--poll-interval",
+    metavar="DURATION",
+    type=DURATION,
+    default="5s",
     show_default=True,
-    help="Seconds that Slurm has to start a job.",
+    help="Time between two polls of the queue.",
+)
+@option(
+    "--start-timeout",
+    metavar="DURATION",
+    type=DURATION,
+    default="1min",
+    show_default=True,
+    help="Time that Slurm has to start a released job.",
 )
 @with_site
 def run_command(
@@ -220,17 +237,17 @@ def run_command(
     once: bool,
     until_idle: bool,
     dry_run: bool,
-    interval: float,
+    poll_interval: float,
     start_timeout: float,
     site: Site,
 ) -> None:
-    """The controller: plan the queue, place and release jobs.
+    """Run the controller: plan the queue, place and release jobs.
 
-    Runs until it is stopped, and can be killed at any point and started again. Needs an operator's rights
-    in Slurm, and root's to start other users' jobs on unequal numbers of GPUs.
+    Runs until it is stopped. It can be killed at any point and started again. Needs operator rights in Slurm,
+    and root to start other users' jobs on unequal numbers of GPUs.
     """
-    for option, value in (("--interval", interval), ("--start-timeout", start_timeout)):
-        check_seconds(option, value)
+    for name, value in (("--poll-interval", poll_interval), ("--start-timeout", start_timeout)):
+        check_seconds(name, value)
     controller = Controller(
         commands=DryRun(real=site.commands, show=click.echo) if dry_run else site.commands,
         clock=time.time,
@@ -241,7 +258,9 @@ def run_command(
         say=(lambda line: click.echo(line, err=True)) if dry_run else _say,
     )
     with contextlib.nullcontext() if dry_run else alone(site.partition):
-        run(controller, interval_s=interval, wait=time.sleep, once=once or dry_run, until_idle=until_idle)
+        run(
+            controller, interval_s=poll_interval, wait=time.sleep, once=once or dry_run, until_idle=until_idle
+        )
 
 
 def _say(line: str) -> None:
@@ -251,13 +270,13 @@ def _say(line: str) -> None:
 
 @slurm_command.command("status")
 @with_planner
-@click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
-@json_option("Print JSON, with --watch a line each time.")
+@option("--watch", is_flag=True, help="Refresh every two seconds, until Ctrl-C.")
+@json_option("Print JSON; with --watch one line per refresh.")
 @with_site
 def status_command(planner: Planner, watch: bool, as_json: bool, site: Site) -> None:
-    """Servers, running jobs, contention now, the queue and its plan.
+    """Show servers, running jobs, contention, the queue and its plan.
 
-    The plan is one of this moment; the controller plans anew whenever something happens.
+    The plan is made now; the controller plans again whenever a job comes or ends.
     """
     while True:
         status = status_of(site.snapshot(), planner)
@@ -273,51 +292,60 @@ def status_command(planner: Planner, watch: bool, as_json: bool, site: Site) -> 
 
 
 @slurm_command.command("local")
-@click.option("--nodes", metavar="N", type=int, default=4, show_default=True, help="How many nodes.")
-@click.option(
-    "--gpus", metavar="A,B,...", default="8", show_default=True, help="Of each node, or one for all."
+@option(
+    "--servers", metavar="N", type=int, default=4, show_default=True, help="Number of servers (Slurm nodes)."
 )
-@click.option(
-    "--racks", "switches", metavar="N", type=int, default=0, help="Spread the nodes over N switches."
+@option(
+    "--gpus-per-server",
+    "gpus",
+    metavar="A,B,...",
+    default="8",
+    show_default=True,
+    help="GPUs of each server, or one number for all.",
 )
-@click.option(
-    "--folder",
+@option("--racks", "switches", metavar="N", type=int, default=0, help="Distribute the servers over N racks.")
+@option(
+    "--directory",
+    "directory",
     metavar="DIR",
     type=FILE,
     default=Path("slurm-local"),
     show_default=True,
-    help="Where all of it is kept.",
+    help="Directory for its files.",
 )
-@click.option("--stop", is_flag=True, help="End the cluster, its jobs too, and remove the folder.")
-def local_command(nodes: int, gpus: str, switches: int, folder: Path, stop: bool) -> None:
+@option("--stop", is_flag=True, help="Stop the cluster and its jobs, and remove the directory.")
+def local_command(servers: int, gpus: str, switches: int, directory: Path, stop: bool) -> None:
     """Start or stop a real Slurm with fake GPUs on this machine.
 
-    For trying out: many nodes, one machine, no special rights. Needs slurm-wlm and munge.
+    For tests and demonstrations: many servers on one machine, without special rights. Needs slurm-wlm and
+    munge.
     """
-    cluster = LocalCluster(folder)
+    cluster = LocalCluster(directory)
     if stop:
-        if not folder.exists():
-            raise InputError("there is no such folder", file=str(folder))
+        if not directory.exists():
+            raise InputError("there is no such directory", file=str(directory))
         cluster.stop()
-        click.echo(f"stopped; {folder} is removed")
+        click.echo(f"stopped; {directory} is removed")
         return
-    each = _gpus(gpus, nodes)
-    integer(switches, "--racks", minimum=0, maximum=nodes)
+    each = _gpus(gpus, servers)
+    integer(switches, "--racks", minimum=0, maximum=servers)
     cluster.start(each, switches)
     click.echo(f"{len(each)} nodes with {sum(each)} GPUs are up; commands find them by")
     # Relative as it was given, so that the line can be shown and typed anywhere.
-    before = "" if folder.is_absolute() else '"$PWD"/'
-    click.echo(f"export SLURM_CONF={before}{shlex.quote(str(folder / 'etc' / 'slurm.conf'))}")
+    before = "" if directory.is_absolute() else '"$PWD"/'
+    click.echo(f"export SLURM_CONF={before}{shlex.quote(str(directory / 'etc' / 'slurm.conf'))}")
 
 
-def _gpus(text: str, nodes: int) -> list[int]:
-    integer(nodes, "--nodes", minimum=1, maximum=MOST_NODES)
+def _gpus(text: str, servers: int) -> list[int]:
+    integer(servers, "--servers", minimum=1, maximum=MOST_NODES)
     try:
         counts = [int(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"must be numbers separated by commas, not {text!r}", field="--gpus") from None
+        raise InputError(
+            f"must be numbers separated by commas, not {text!r}", field="--gpus-per-server"
+        ) from None
     for count in counts:
-        integer(count, "--gpus", minimum=1, maximum=128)
-    if len(counts) not in (1, nodes):
-        raise InputError(f"names {len(counts)} nodes, --nodes says {nodes}", field="--gpus")
-    return counts * nodes if len(counts) == 1 else counts
+        integer(count, "--gpus-per-server", minimum=1, maximum=128)
+    if len(counts) not in (1, servers):
+        raise InputError(f"names {len(counts)} servers, --servers says {servers}", field="--gpus-per-server")
+    return counts * servers if len(counts) == 1 else counts

@@ -8,8 +8,7 @@ from rich.table import Table
 
 from ringsched.cli.tables import figures_table, show
 from ringsched.clusters.slurm.status import JobStatus, ServerStatus, Status
-from ringsched.display import placed
-from ringsched.phrases import counted, figure, seconds
+from ringsched.formatting import counted, duration, figure, placed
 
 
 def print_status(status: Status) -> None:
@@ -33,7 +32,7 @@ def print_status(status: Status) -> None:
     ]
     if queued:
         parts += ["", _queue_table(queued)]
-        parts.append(f"all done in {seconds(status.makespan_s)}, as planned now by {status.policy}")
+        parts.append(f"all done in {duration(status.makespan_s)}, as planned now by {status.policy}")
     if left:
         parts += ["", _left_table(left)]
     if not status.jobs:
@@ -47,7 +46,7 @@ def _server_line(server: ServerStatus) -> str:
 
 
 def _running_table(jobs: Sequence[JobStatus]) -> Table:
-    table = _table("running", "done", "ends in s", "predicted", "slower", last="servers:GPUs")
+    table = _table("running", "done", "ends in", "predicted", "slower", last="servers:GPUs")
     for job in jobs:
         table.add_row(
             _name(job),
@@ -62,7 +61,7 @@ def _running_table(jobs: Sequence[JobStatus]) -> Table:
 
 
 def _queue_table(jobs: Sequence[JobStatus]) -> Table:
-    table = _table("queued", "GPUs", "starts in s", "ends in s", last="servers:number of GPUs")
+    table = _table("queued", "GPUs", "starts in", "ends in", last="servers:number of GPUs")
     for job in jobs:
         times = (_figure(job.start_s), _figure(job.finish_s))
         table.add_row(_name(job), job.user, str(job.gpus), *times, _servers(job.servers))
@@ -93,7 +92,7 @@ def _printable(text: str) -> str:
 
 
 def _figure(value: float | None) -> str:
-    return "" if value is None else figure(round(value, 1))
+    return "" if value is None else duration(round(value, 1))
 
 
 def _servers(servers: Mapping[str, Sequence[int] | int]) -> str:

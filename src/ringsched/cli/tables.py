@@ -14,10 +14,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ringsched.bounds.reasons import reason
+from ringsched.formatting import counted, duration, figure, gap_text, percent_above
 from ringsched.model import Certificate, Plan, Scenario
 from ringsched.model.objective import objective_named
 from ringsched.model.plan import ENDINGS, JOB_HEADINGS, PROVED, job_cells
-from ringsched.phrases import counted, figure, seconds
 from ringsched.policies.policy import Policy
 from ringsched.verify import Verdict
 
@@ -44,7 +44,7 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
         f"{counted(len(plan.jobs), 'job')} on {counted(servers, 'server')} with {counted(capacity, 'GPU')}, "
         f"policy {plan.policy} ({', '.join(plan.choices)})"
     ]
-    # Someone who watches sees a screenful; a file or the next command in a pipe gets all.
+    # A terminal shows a screenful; a file or a pipe gets everything.
     num_rows = min(len(plan.jobs), MOST_ROWS) if sys.stdout.isatty() else len(plan.jobs)
     if plan.jobs:
         parts.append(_job_table(plan, num_rows))
@@ -53,7 +53,7 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
     parts.append(_summary(plan))
     horizon_s = scenario.time.horizon_s
     if horizon_s is not None and plan.makespan_s >= horizon_s:
-        parts.append(f"ends after the horizon of {seconds(horizon_s)}, which this policy does not observe")
+        parts.append(f"ends after the horizon of {duration(horizon_s)}, which this policy does not observe")
     if output is not None:
         parts.append(f"plan written to {output}")
     show(parts)
@@ -62,7 +62,9 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
 def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
     """Print whether a plan is valid and, if not, every violation."""
     if verdict.valid:
-        totals = f"{objective_named(plan.objective).words} {seconds(plan.objective_s)}, gap {plan.gap:.3f}"
+        totals = (
+            f"{objective_named(plan.objective).words} {duration(plan.objective_s)}, gap {gap_text(plan.gap)}"
+        )
         show([f"valid: {plan_file}, {counted(len(plan.jobs), 'job')}, {totals}"])
         return
     table = Table(box=None, pad_edge=False)
@@ -108,16 +110,16 @@ def _summary(plan: Plan) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row("makespan", seconds(plan.makespan_s), "")
-    table.add_row("mean completion", seconds(plan.mean_completion_s), "")
+    table.add_row("makespan", duration(plan.makespan_s), "")
+    table.add_row("mean completion", duration(plan.mean_completion_s), "")
     if plan.weighted_completion_s is not None:
-        table.add_row("weighted completion", seconds(plan.weighted_completion_s), "")
+        table.add_row("weighted completion", duration(plan.weighted_completion_s), "")
     why = reason(plan.bounds[0]) if plan.bounds else ""
     objective = objective_named(plan.objective)
     if not objective.is_default:
         why = f"on the {objective.words}; {why}"
-    table.add_row("lower bound", seconds(plan.lower_bound_s), why)
-    table.add_row("gap", f"{plan.gap:.3f}", plan.quality)
+    table.add_row("lower bound", duration(plan.lower_bound_s), why)
+    table.add_row("gap", percent_above(plan.gap), plan.quality)
     if plan.ended is not None and plan.ended != PROVED:  # which the quality says
         table.add_row("search ended", "", ENDINGS[plan.ended])
     if plan.certificate is not None:
@@ -156,7 +158,7 @@ NARROWEST = 8  # column that is still folded
 GAP = 2  # spaces between columns
 
 
-def _widths(table: Table, room: int) -> list[int] | None:
+def _widths(table: Table, width: int) -> list[int] | None:
     """Return how wide the columns of a long table are; None for rich to lay it out.
 
     As rich does, the widest of the columns that may fold give way, one cell at a time.
@@ -166,7 +168,7 @@ def _widths(table: Table, room: int) -> list[int] | None:
     widths = [max(map(_width, _cells(column))) for column in table.columns]
     padding = [GAP if 0 < at < len(widths) - 1 else GAP // 2 for at in range(len(widths))]
     folding = [at for at, each in enumerate(table.columns) if each.overflow == "fold" and not each.no_wrap]
-    for _ in range(sum(widths) + GAP * (len(widths) - 1) - room):
+    for _ in range(sum(widths) + GAP * (len(widths) - 1) - width):
         widest = max(folding, key=lambda at: widths[at] + padding[at], default=None)
         if widest is None or widths[widest] <= NARROWEST:
             return None
@@ -182,7 +184,7 @@ def _print_long(console: Console, table: Table, widths: Sequence[int]) -> None:
         for row in zip(*map(_cells, table.columns), strict=True)
     )
     if table.show_header:
-        # Headings stand on the last of their lines.
+        # Headings are aligned to the last of their lines.
         upside_down = zip_longest(*(lines[::-1] for lines in heading), fillvalue="")
         shown = [_line(cells, widths, right) for cells in list(upside_down)[::-1]]
         console.print(Text("\n".join(shown), style="table.header"), soft_wrap=True)

@@ -1,1 +1,1 @@
-"""Clusters that people have: what they say of themselves, and the plan carried out on them."""
+"""Adapters for real clusters: reading their state and carrying out plans on them."""

@@ -7,18 +7,18 @@ from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from ringsched.contention.iteration_time import Ring, Work, iteration_time_s
+from ringsched.contention.iteration_time import Ring, Work, tau_of, work_of
 from ringsched.contention.max_min import Filling
 from ringsched.contention.model import COUNTING, PHASES, ContentionModel, Pace, PythonModel
 from ringsched.contention.network import Network, Shape, network_of, shape_of
 from ringsched.contention.phases import NOT_MET, Meetings
 from ringsched.contention.sharing import model_of
 from ringsched.contention.traffic import NUM_COUNTS, Links, Traffic
-from ringsched.model import Cluster, Contention
+from ringsched.model import Cluster, Contention, Job
 
 if TYPE_CHECKING:
     from ringsched.contention.over_time import Paces
@@ -35,7 +35,7 @@ def links_of(
     most_links: Integers,
     most_jobs: Integers,
 ) -> Links:
-    """Return the links of a network as arrays, with room for all jobs.
+    """Return the links of a network as arrays that are large enough for all jobs.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def links_of(
     most_jobs
         Of each link: how many jobs may be on it at a time.
     """
-    parts = np.array(works, dtype=np.float64).reshape(-1, 3)
+    parts = np.array(works, dtype=np.float64).reshape(-1, 5)
     uplink_gbps = np.array(network.uplink_gbps, dtype=np.float64)
     numbers = range(1, 1 + max(1, int(most_jobs.max(initial=0))))
     factor = np.array([1.0, *(model.factor(number) for number in numbers)])
@@ -67,6 +67,8 @@ def links_of(
         exchange_gbit=parts[:, 0].copy(),
         reduce_s=parts[:, 1].copy(),
         compute_s=parts[:, 2].copy(),
+        backward_s=parts[:, 3].copy(),
+        overlap=parts[:, 4].copy(),
         entry_job=np.repeat(np.arange(len(works), dtype=np.int32), most_links),
     )
 
@@ -77,7 +79,7 @@ def offsets(sizes: Integers) -> Integers:
 
 
 def new_traffic(links: Links) -> Traffic:
-    """Return a network without jobs, with room for all of them."""
+    """Return the traffic of a network without jobs; its arrays are large enough for all of them."""
     num_nodes, num_jobs = len(links.uplink_gbps), len(links.gpus)
     num_entries, num_places = len(links.entry_job), int(links.link_first[-1])
     is_shared, is_phased = links.kernel != COUNTING, links.kernel == PHASES
@@ -153,9 +155,7 @@ class Fabric:
 
     def tau(self, work: Work, num_servers: int, bandwidth_gbps: float) -> float:
         """Return eq. (8) for a job on so many servers at a bandwidth."""
-        exchange_gbit, reduce_s, compute_s = work
-        latency_s = self.latency_s * num_servers
-        return iteration_time_s(exchange_gbit, reduce_s, latency_s, compute_s, bandwidth_gbps)
+        return tau_of(work, self.latency_s * num_servers, bandwidth_gbps)
 
     def alone_tau(self, work: Work, shape: Shape) -> float:
         """Return seconds per iteration at a placement, with no other job around."""
@@ -240,3 +240,29 @@ class Extremes:
         if self._num_servers < 2:
             return ring.tau(math.inf)
         return self._fabric.model.worst_case_tau(ring, self._slowest_alone_gbps, self._slowest_gbps)
+
+
+class Kind(NamedTuple):
+    """Jobs that are alike: their work, and the fastest and the slowest iteration they can have."""
+
+    work: Work
+    best_tau: float
+    worst_tau: float
+
+
+def kinds_of(fabric: Fabric, cluster: Cluster, jobs: Sequence[Job]) -> tuple[list[Kind], list[int]]:
+    """Return the kinds of jobs there are, and of which each job is: those of a trace are of few kinds."""
+    extremes = Extremes(fabric, sum(job.gpus >= 2 for job in jobs))
+    kinds: list[Kind] = []
+    kind_of: list[int] = []
+    known: dict[tuple[int, float, float, float, int], int] = {}
+    for job in jobs:
+        key = (job.gpus, job.gradient_mb, job.compute_s, job.backward_ms, job.buckets)
+        kind = known.get(key)
+        if kind is None:
+            kind = known[key] = len(kinds)
+            work = work_of(job, cluster)
+            best, worst = extremes.best_case_tau(work, job.gpus), extremes.worst_case_tau(work, job.gpus)
+            kinds.append(Kind(work, best, worst))
+        kind_of.append(kind)
+    return kinds, kind_of

@@ -1,4 +1,4 @@
-"""The iteration time of the paper, eq. (8), and the parts it is made of."""
+"""The iteration time: eq. (8) of the paper, less what overlaps with the backward pass."""
 
 from __future__ import annotations
 
@@ -12,12 +12,44 @@ from ringsched.model import Cluster, Job
 GIGABITS_PER_MEGABYTE = 8e-3
 
 
+@part
+def iteration_time_s(
+    exchange_gbit: float,
+    reduce_s: float,
+    latency_s: float,
+    compute_s: float,
+    backward_s: float,
+    overlap: float,
+    bandwidth_gbps: float,
+) -> float:
+    """Return tau, eq. (8): exchange + reduction + latency + computation; less what is hidden.
+
+    With n equal buckets, overlap = 1 - 1/n, the backward pass hides overlap * min(backward,
+    communication): docs/concepts/model.md has the derivation.
+
+    Examples
+    --------
+    >>> iteration_time_s(5.0, 0.01, 0.002, 0.1, 0.08, 0.0, 10.0)
+    0.612
+    >>> round(iteration_time_s(5.0, 0.01, 0.002, 0.1, 0.08, 0.75, 10.0), 3)
+    0.552
+    """
+    exchange_s = 0.0
+    if exchange_gbit > 0:
+        # A speed so small that it rounded to nothing takes for ever.
+        exchange_s = exchange_gbit / bandwidth_gbps if bandwidth_gbps > 0 else math.inf
+    communication_s = exchange_s + reduce_s + latency_s
+    return communication_s + compute_s - overlap * min(backward_s, communication_s)
+
+
 class Work(NamedTuple):
     """What one iteration of a job asks for, wherever it runs."""
 
     exchange_gbit: float
     reduce_s: float
     compute_s: float
+    backward_s: float = 0.0
+    overlap: float = 0.0  # the largest share of the backward pass, or of communication, that can hide
 
 
 class Ring(NamedTuple):
@@ -34,30 +66,44 @@ class Ring(NamedTuple):
 
     def tau(self, bandwidth_gbps: float) -> float:
         """Return seconds per iteration with this bandwidth on the links it crosses."""
-        exchange_gbit, reduce_s, compute_s = self.work
-        bandwidth_gbps = min(bandwidth_gbps, self.shape.free_gbps)
-        return iteration_time_s(exchange_gbit, reduce_s, self.latency_s, compute_s, bandwidth_gbps)
+        return tau_of(self.work, self.latency_s, min(bandwidth_gbps, self.shape.free_gbps))
 
 
 def work_of(job: Job, cluster: Cluster) -> Work:
     """Return the work of one iteration: 2m(w-1)/w exchanged, m(w-1)/w reduced, then computed."""
     reduced_gbit = job.gradient_mb * GIGABITS_PER_MEGABYTE * (job.gpus - 1) / job.gpus
-    return Work(2 * reduced_gbit, reduced_gbit / cluster.reduce_gbps, job.compute_s)
+    return Work(
+        2 * reduced_gbit,
+        reduced_gbit / cluster.reduce_gbps,
+        job.compute_s,
+        job.backward_s,
+        overlap_of(job.buckets),
+    )
 
 
-@part
-def iteration_time_s(
-    exchange_gbit: float, reduce_s: float, latency_s: float, compute_s: float, bandwidth_gbps: float
-) -> float:
-    """Return tau, eq. (8): exchange + reduction + latency + computation.
+def overlap_of(buckets: int) -> float:
+    """Return the share that `buckets` equal buckets can hide: all but the first or the last of them."""
+    return 1 - 1 / buckets
+
+
+def tau_of(work: Work, latency_s: float, bandwidth_gbps: float) -> float:
+    """Return tau of a job at a bandwidth."""
+    exchange_gbit, reduce_s, compute_s, backward_s, overlap = work
+    return iteration_time_s(
+        exchange_gbit, reduce_s, latency_s, compute_s, backward_s, overlap, bandwidth_gbps
+    )
+
+
+def hidden_in(work: Work, tau: float) -> float:
+    """Return how much of the communication the backward pass hides in an iteration of `tau` seconds.
+
+    What is exposed of communication X is X - overlap * min(backward, X); this is that, solved for X.
 
     Examples
     --------
-    >>> iteration_time_s(5.0, 0.01, 0.002, 0.1, 10.0)
-    0.612
+    >>> work = Work(exchange_gbit=5.0, reduce_s=0.0, compute_s=0.1, backward_s=0.08, overlap=0.75)
+    >>> [round(hidden_in(work, tau_of(work, 0.0, gbps)), 6) for gbps in (10.0, 100.0)]
+    [0.06, 0.0375]
     """
-    exchange_s = 0.0
-    if exchange_gbit > 0:
-        # A speed so small that it rounded to nothing takes for ever.
-        exchange_s = exchange_gbit / bandwidth_gbps if bandwidth_gbps > 0 else math.inf
-    return exchange_s + reduce_s + latency_s + compute_s
+    exposed_s = tau - work.compute_s
+    return min(work.overlap * work.backward_s, work.overlap / (1 - work.overlap) * max(0.0, exposed_s))

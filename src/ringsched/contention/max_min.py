@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ringsched.contention.iteration_time import Ring
 from ringsched.contention.model import MAX_MIN, NO_LINK, ContentionModel
 from ringsched.contention.traffic import NUM_TOUCHED, STAMP, Links, Traffic, alone_gbps, tau_at, touch
-from ringsched.jit import kernel, part
+from ringsched.jit import by_pointer, kernel, part
 from ringsched.model import Contention
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ class MaxMin(FairModel):
         return max(alone_s, exchange_gbit / crowded_gbps if crowded_gbps > 0 else math.inf)
 
 
+@by_pointer
 class Filling(NamedTuple):
-    """Room for progressive filling."""
+    """Scratch arrays for progressive filling."""
 
     links: Integers  # links to be shared
     seen: Integers  # of each link: stamped if it is one of them

@@ -40,6 +40,8 @@ class ContentionModel(ABC):
         Whether a job that sends nothing still slows the other jobs on its links.
     lanes
         How many jobs a link carries side by side without slowing each other.
+    takes, needs
+        Which fields of `[contention]` belong to it, and which of these must be given.
     """
 
     name: str = ""
@@ -47,6 +49,8 @@ class ContentionModel(ABC):
     is_counting: ClassVar[bool] = False
     silent_jobs_contend: ClassVar[bool] = True
     lanes: int = 1
+    takes: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def factor(self, num_jobs: int) -> float:

@@ -21,7 +21,7 @@ from ringsched.contention.traffic import (
     forget_touched,
     leave,
 )
-from ringsched.jit import kernel, part, runnable
+from ringsched.jit import by_pointer, kernel, part, runnable
 from ringsched.model import Cluster, Contention, Job, Placement
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Paces(NamedTuple):
     num_jobs: Integers  # on that link, of those that slow others; 1 if there is no such link
 
 
+@by_pointer
 class _Visits(NamedTuple):
     """Who comes and goes when, and what the network sees of each job."""
 
@@ -58,6 +59,7 @@ class _Visits(NamedTuple):
     is_there: NDArray[np.bool_]  # of each job, at present
 
 
+@by_pointer
 class _Records(NamedTuple):
     job: Integers
     instant: Floats
@@ -131,7 +133,7 @@ def _new_records(size: int) -> _Records:
 
 @kernel
 def _sweep(links: Links, traffic: Traffic, visits: _Visits, records: _Records, progress: Integers) -> bool:
-    """Go through the events until the last, or until there is no room for more records."""
+    """Go through the events until the last, or until the array of records is full."""
     progress[1] = 0
     while True:
         if progress[2] > 0:

@@ -18,6 +18,7 @@ class Paper(CountingModel):
     """
 
     name = "paper"
+    takes = ("share", "degradation", "table")
 
     def __init__(self, settings: Contention) -> None:
         self._share = settings.share or 1.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ringsched.contention.max_min import EQUAL, FairModel, fill
 from ringsched.contention.model import NO_LINK, PHASES
 from ringsched.contention.traffic import NUM_TOUCHED, Links, Traffic, alone_gbps, tau_at
-from ringsched.jit import kernel, part
+from ringsched.jit import by_pointer, kernel, part
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +33,9 @@ class Phases(FairModel):
     kernel = PHASES
 
 
+@by_pointer
 class Meetings(NamedTuple):
-    """Room for the jobs that exchange over links, and how often they meet."""
+    """Scratch arrays for the jobs that exchange over links, and for how often they meet."""
 
     rings: Integers  # jobs that exchange over links
     on_link: NDArray[np.int32]  # those on each link
@@ -60,8 +61,16 @@ def meet_by_chance(links: Links, traffic: Traffic) -> None:
             meetings.mean[job], meetings.variance[job] = chance, chance * (1 - chance)
         for at in range(num_rings):
             job = meetings.rings[at]
-            gbps = _exchange_gbps(links, traffic, job)
-            traffic.tau[job] = tau_at(links, job, gbps, traffic.num_servers[job])
+            _set_tau(links, traffic, job, _exchange_gbps(links, traffic, job))
+
+
+@part
+def _set_tau(links: Links, traffic: Traffic, job: int, gbps: float) -> None:
+    """Set tau of a job that exchanges at this rate, and how long it does not exchange."""
+    traffic.tau[job] = tau_at(links, job, gbps, traffic.num_servers[job])
+    if links.overlap[job] > 0:  # else the rest is the same at any rate
+        wire_s = links.exchange_gbit[job] / gbps if gbps > 0 else traffic.tau[job]
+        traffic.meetings.rest_s[job] = traffic.tau[job] - wire_s if traffic.tau[job] < math.inf else 0.0
 
 
 @part
@@ -89,7 +98,7 @@ def _gather_rings(links: Links, traffic: Traffic) -> int:
         num_servers = traffic.num_servers[job]
         meetings.alone_gbps[job] = alone_gbps(links, traffic, job)
         meetings.rest_s[job] = tau_at(links, job, math.inf, num_servers)
-        traffic.tau[job] = tau_at(links, job, filling.rate[job], num_servers)
+        _set_tau(links, traffic, job, filling.rate[job])
     for at in range(num_rings):
         job = meetings.rings[at]
         first = links.entry_first[job]
@@ -108,7 +117,7 @@ def _exchange_gbps(links: Links, traffic: Traffic, job: int) -> float:
     own_mean, own_variance = meetings.mean[job], meetings.variance[job]
     meetings.mean[job] = meetings.variance[job] = 0.0  # it does not meet itself
     scale, least = (1 / own_gbps, 0.0) if own_gbps > 0 else (0.0, 1.0)
-    mean, variance = 0.0, 0.0  # of the others on the fullest link so far
+    mean, variance = 0.0, 0.0  # of the number of other jobs on the fullest link so far
     widest, largest, limit = 0.0, 0.0, NO_LINK
     num_met = 0
     entry = links.entry_first[job]
@@ -145,7 +154,7 @@ def _exchange_gbps(links: Links, traffic: Traffic, job: int) -> float:
 def _met_on(
     links: Links, traffic: Traffic, link: int, scale: float, least: float
 ) -> tuple[float, float, float]:
-    """Return mean and variance of the others met on a link, and their covariance with N so far."""
+    """Return mean and variance of the number of jobs met on a link, and its covariance with N so far."""
     filling, meetings = traffic.filling, traffic.meetings
     mean, variance, shared = 0.0, 0.0, 0.0
     first = links.link_first[link]

@@ -17,6 +17,7 @@ class Reserved(CountingModel):
     """
 
     name = "reserved"
+    takes = needs = ("lanes",)
 
     def __init__(self, settings: Contention) -> None:
         assert settings.lanes is not None  # checked with the settings

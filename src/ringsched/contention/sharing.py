@@ -25,24 +25,19 @@ from ringsched.errors import InputError
 from ringsched.jit import kernel, part, python_only
 from ringsched.model import Contention
 from ringsched.model.checks import shown
-from ringsched.model.contention import declare_model
 
-declare_model(Paper.name, ("share", "degradation", "table"))
-declare_model(MaxMin.name)
-declare_model(Phases.name)
-declare_model(Reserved.name, ("lanes",), required=("lanes",))
-_MODELS: dict[str, Any] = {model.name: model for model in (Paper, MaxMin, Phases, Reserved)}
+MODELS: dict[str, Any] = {model.name: model for model in (Paper, MaxMin, Phases, Reserved)}
 
 
 def is_counting(name: str) -> bool:
     """Whether the model of that name is a counting one."""
-    return _MODELS[name].is_counting
+    return MODELS[name].is_counting
 
 
 def model_of(settings: Contention) -> ContentionModel:
     """Return the contention model of a scenario."""
     if isinstance(settings.model, str):
-        return _MODELS[settings.model](settings)
+        return MODELS[settings.model](settings)
     model = settings.model
     if not isinstance(model, CountingModel | PythonModel):
         raise InputError(
@@ -164,7 +159,8 @@ def _check_pace(links: Links, traffic: Traffic, job: int, ring: Ring, pace: Any)
 
 def _ring(links: Links, traffic: Traffic, job: int) -> Ring:
     first, num_servers = links.entry_first[job], int(traffic.num_servers[job])
-    work = Work(float(links.exchange_gbit[job]), float(links.reduce_s[job]), float(links.compute_s[job]))
+    arrays = (links.exchange_gbit, links.reduce_s, links.compute_s, links.backward_s, links.overlap)
+    work = Work(*(float(array[job]) for array in arrays))
     crossed = sorted(traffic.entry_link[first : first + traffic.num_links[job]].tolist())
     shape = Shape(tuple(crossed), num_servers, float(traffic.free_gbps[job]))
     return Ring(work, shape, links.latency_s * num_servers)

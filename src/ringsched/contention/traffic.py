@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ringsched.contention.iteration_time import iteration_time_s
 from ringsched.contention.network import CORE
-from ringsched.jit import kernel, part
+from ringsched.jit import by_pointer, kernel, part
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +31,7 @@ NUM_CONTENDED = 2  # links that two or more jobs cross
 NUM_COUNTS = 3
 
 
+@by_pointer
 class Links(NamedTuple):
     """What does not change while jobs run. A job's entries are its places in the lists of links."""
 
@@ -50,9 +51,12 @@ class Links(NamedTuple):
     exchange_gbit: Floats  # of each job
     reduce_s: Floats
     compute_s: Floats
+    backward_s: Floats
+    overlap: Floats
     entry_job: NDArray[np.int32]  # of each entry
 
 
+@by_pointer
 class Traffic(NamedTuple):
     """The running jobs on the network, in preallocated arrays."""
 
@@ -196,6 +200,8 @@ def tau_at(links: Links, job: int, bandwidth_gbps: float, num_servers: int) -> f
         links.reduce_s[job],
         links.latency_s * num_servers,
         links.compute_s[job],
+        links.backward_s[job],
+        links.overlap[job],
         bandwidth_gbps,
     )
 

@@ -1,7 +1,7 @@
 """Binary heaps in arrays, for the kernels.
 
-What comes first is said by a function `is_before(context, one, other)`, and `moved(context, item, place)`
-is told where an item is now; the compiler puts both in where they are called.
+The function `is_before(context, one, other)` defines the order. `moved(context, item, place)` is called with
+the new place of each item. The compiler inlines both.
 """
 
 from __future__ import annotations

@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from ringsched.contention.fabric import Extremes, Fabric, fabric_of
-from ringsched.contention.iteration_time import Work, work_of
+from ringsched.contention.fabric import Fabric, fabric_of, kinds_of
+from ringsched.contention.iteration_time import Work
 from ringsched.contention.network import Network, Shape
 from ringsched.engine.clock import Clock, clock_of
 from ringsched.errors import InputError
 from ringsched.model import Bound, Job, Placement, Scenario
-from ringsched.model.checks import MAX_INTEGER
+from ringsched.model.checks import MAX_INTEGER, settle
 from ringsched.model.objective import Objective
 
 if TYPE_CHECKING:
@@ -54,10 +54,16 @@ class Problem:
     worst_case: tuple[float, ...]
     running: dict[int, tuple[int, ...]]  # job -> GPUs it holds at the origin, which is 0 then
     horizon: int  # T
+    num_jobs: int = field(init=False)  # the running ones included
+    queued: tuple[int, ...] = field(init=False)  # the jobs that have no place yet
     # What bounds/lower_bound.py has found: a plan asks for it several times, and it is computed once.
     bounds: dict[Objective, tuple[Bound, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def __post_init__(self) -> None:
+        queued = tuple(job for job in range(len(self.gpus)) if job not in self.running)
+        settle(self, num_jobs=len(self.gpus), queued=queued)
 
     @property
     def origin_s(self) -> float:
@@ -78,19 +84,9 @@ class Problem:
         return self.fabric.network
 
     @property
-    def num_jobs(self) -> int:
-        """How many jobs, the running ones included."""
-        return len(self.gpus)
-
-    @property
     def num_servers(self) -> int:
         """How many servers."""
         return self.network.num_servers
-
-    @property
-    def queued(self) -> list[int]:
-        """The jobs that are to be placed."""
-        return [job for job in range(self.num_jobs) if job not in self.running]
 
     @property
     def pass_s(self) -> float:
@@ -104,11 +100,6 @@ class Problem:
     def alone_tau(self, job: int, shape: Shape) -> float:
         """Return seconds per iteration of a job on such GPUs, with no other job around."""
         return self.fabric.alone_tau(self.works[job], shape)
-
-    def overestimate(self, estimates: Sequence[float]) -> float:
-        """Return u >= 1: the most that an estimate is above a best case (section 5, part 3)."""
-        ratios = (value / best for value, best in zip(estimates, self.best_case, strict=True))
-        return max(1.0, max(ratios, default=1.0))
 
     def placement(self, gpus: Sequence[int]) -> Placement:
         """Return GPU numbers as a placement, servers in order."""
@@ -150,21 +141,23 @@ def problem_of(scenario: Scenario) -> Problem:
     (3,)
     """
     cluster, jobs, clock = scenario.cluster, scenario.jobs, clock_of(scenario.time)
+    iterations = tuple(job.remaining_iterations for job in jobs)
     fabric = fabric_of(cluster, scenario.contention)
-    paces = _paces(scenario, fabric, clock)
-    worst_case = tuple(_worst_case(at, job, paces[at], clock) for at, job in enumerate(jobs))
+    kinds, kind_of = kinds_of(fabric, cluster, jobs)
+    best_rates = [clock.rate(kind.best_tau) for kind in kinds]
+    worst_case = _worst_cases(jobs, iterations, clock, [kind.worst_tau for kind in kinds], kind_of)
     server_index = {server.name: at for at, server in enumerate(cluster.servers)}
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
     entered = [clock.release(job.submit_s) for job in jobs]
     origin = min(entered, default=0)
     release = tuple(_since(origin, instant) for instant in entered) if origin else tuple(entered)
 
-    def best_case(job: Job, pace: _Pace) -> float:
-        rate = pace.best_rate
+    def best_case(at: int, job: Job) -> float:
+        rate = best_rates[kind_of[at]]
         if job.running_on is not None:
             gpus_on = {server_index[name]: len(held) for name, held in job.running_on.items()}
-            rate = clock.rate(fabric.alone_tau(pace.work, fabric.shape(gpus_on)))
-        return clock.duration(job.remaining_iterations, rate)
+            rate = clock.rate(fabric.alone_tau(kinds[kind_of[at]].work, fabric.shape(gpus_on)))
+        return clock.duration(iterations[at], rate)
 
     return Problem(
         scenario=scenario,
@@ -179,10 +172,10 @@ def problem_of(scenario: Scenario) -> Problem:
             gpu not in server.unavailable for server in cluster.servers for gpu in range(server.gpus)
         ),
         gpus=tuple(job.gpus for job in jobs),
-        iterations=tuple(job.remaining_iterations for job in jobs),
-        works=tuple(pace.work for pace in paces),
+        iterations=iterations,
+        works=tuple(kinds[kind].work for kind in kind_of),
         release=release,
-        best_case=tuple(best_case(job, pace) for job, pace in zip(jobs, paces, strict=True)),
+        best_case=tuple(best_case(at, job) for at, job in enumerate(jobs)),
         worst_case=worst_case,
         running={
             at: _numbered(job.running_on, server_index, first_gpu)
@@ -193,49 +186,33 @@ def problem_of(scenario: Scenario) -> Problem:
     )
 
 
-class _Pace(NamedTuple):
-    """What jobs that are alike have in common."""
-
-    work: Work
-    best_rate: float
-    worst_tau: float
-    worst_rate: float
-
-
-def _paces(scenario: Scenario, fabric: Fabric, clock: Clock) -> list[_Pace]:
-    """Return the pace of every job; those of a trace are of few kinds, and each is computed once."""
-    extremes = Extremes(fabric, sum(job.gpus >= 2 for job in scenario.jobs))
-    known: dict[tuple[int, float, float], _Pace] = {}
-    paces = []
-    for job in scenario.jobs:
-        kind = (job.gpus, job.gradient_mb, job.compute_s)
-        pace = known.get(kind)
-        if pace is None:
-            work = work_of(job, scenario.cluster)
-            best, worst = extremes.best_case_tau(work, job.gpus), extremes.worst_case_tau(work, job.gpus)
-            pace = known[kind] = _Pace(work, clock.rate(best), worst, clock.rate(worst))
-        paces.append(pace)
-    return paces
-
-
-def _worst_case(at: int, job: Job, pace: _Pace, clock: Clock) -> float:
-    """Return the worst-case duration; refuse a job that would not move, or never end."""
-    tau = pace.worst_tau
-    if not math.isfinite(tau):
-        raise InputError("takes for ever at these link speeds", field="an iteration", place=_place(at, job))
-    if clock.slotted and pace.worst_rate < 1:
-        raise InputError(
-            f"can take {tau:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, so the "
-            'job would not move; use a longer time.slot_s or time.model = "continuous"',
-            field="an iteration",
-            place=_place(at, job),
-        )
-    duration = clock.duration(job.remaining_iterations, pace.worst_rate)
-    end = clock.units(job.submit_s) + duration
-    # The sum over a million such jobs is still a number.
-    if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * 1e6)):
-        raise InputError("the job may end too late to be counted exactly", place=_place(at, job))
-    return duration
+def _worst_cases(
+    jobs: Sequence[Job],
+    iterations: Sequence[int],
+    clock: Clock,
+    taus: Sequence[float],
+    kind_of: Sequence[int],
+) -> tuple[float, ...]:
+    """Return the worst-case durations; refuse a job that would not move, or never end."""
+    rates = [clock.rate(tau) for tau in taus]
+    durations = []
+    for at, kind in enumerate(kind_of):
+        if not math.isfinite(taus[kind]):
+            problem = "takes for ever at these link speeds"
+            raise InputError(problem, field="an iteration", place=_place(at, jobs[at]))
+        if clock.slotted and rates[kind] < 1:
+            raise InputError(
+                f"can take {taus[kind]:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, "
+                'so the job would not move; use a longer time.slot_s or time.model = "continuous"',
+                field="an iteration",
+                place=_place(at, jobs[at]),
+            )
+        durations.append(clock.duration(iterations[at], rates[kind]))
+        end = clock.units(jobs[at].submit_s) + durations[at]
+        # The sum over a million such jobs is still a number.
+        if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * 1e6)):
+            raise InputError("the job may end too late to be counted exactly", place=_place(at, jobs[at]))
+    return tuple(durations)
 
 
 def _since(origin: float, instant: float) -> float:

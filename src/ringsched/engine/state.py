@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from ringsched.contention.fabric import links_of, new_traffic, offsets
 from ringsched.contention.traffic import Links, Traffic, clear
 from ringsched.engine.problem import Problem, objective_value
-from ringsched.jit import kernel
-from ringsched.model import Outcome
+from ringsched.jit import by_pointer, kernel
+from ringsched.model import Outcome, PlannedJob
 from ringsched.model.objective import ALL
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+@by_pointer
 class Arrays(NamedTuple):
     """What does not change while jobs run. Nodes are servers, then switches."""
 
@@ -82,6 +83,7 @@ LOAD_VERSION = 2
 _NUM_COUNTS = 3
 
 
+@by_pointer
 class State(NamedTuple):
     """Preallocated arrays; a trial resets them and starts over."""
 
@@ -112,7 +114,7 @@ class State(NamedTuple):
 
 
 def new_state(arrays: Arrays) -> State:
-    """Return a state with room for everything that can happen."""
+    """Return an empty state; its arrays are large enough for all jobs."""
     num_gpus, num_servers, num_jobs = len(arrays.server_of), arrays.num_servers, len(arrays.gpus)
     return State(
         now=np.zeros(1),
@@ -199,4 +201,18 @@ def outcome_of(problem: Problem, run: Run) -> Outcome:
         starts_s=tuple(problem.seconds_at(start) for start in run.starts),
         finishes_s=tuple(problem.seconds_at(finish) for finish in run.finishes),
         **{objective.field: objective_value(problem, run.finishes, objective) for objective in ALL},
+    )
+
+
+def planned_jobs(problem: Problem, run: Run) -> tuple[PlannedJob, ...]:
+    """Return a run as the jobs of a plan."""
+    return tuple(
+        PlannedJob(
+            name=job.name,
+            start_s=problem.seconds_at(run.starts[at]),
+            finish_s=problem.seconds_at(run.finishes[at]),
+            ring=problem.ring(run.gpus[at]),
+            gpus=problem.placement(run.gpus[at]),
+        )
+        for at, job in enumerate(problem.scenario.jobs)
     )

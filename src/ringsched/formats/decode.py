@@ -21,7 +21,7 @@ def parse(path: Path) -> dict[str, Any]:
 
 
 def parse_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; a key that stands twice is refused."""
+    """Return the object in a JSON file; duplicate keys are refused."""
     return _parsed(path, "JSON", lambda text: json.loads(text, object_pairs_hook=once_each))
 
 
@@ -43,12 +43,12 @@ def _parsed(path: Path, language: str, loads: Callable[[str], Any]) -> dict[str,
 
 
 def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs of a JSON object as a dict, or raise a ValueError if a key stands twice."""
+    """Return the pairs of a JSON object as a dict, or raise a ValueError if a key occurs twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"key {shown(twice)} stands twice in one object")
+        raise ValueError(f"key {shown(twice)} is given twice in one object")
     return result
 
 

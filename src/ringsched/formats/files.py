@@ -33,7 +33,7 @@ def reading(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise InputError("there is no such file", file=str(path)) from None
     except IsADirectoryError:
-        raise InputError("is a folder, not a file", file=str(path)) from None
+        raise InputError("is a directory, not a file", file=str(path)) from None
     except UnicodeDecodeError as error:
         raise InputError(f"is not UTF-8 text (byte {error.start})", file=str(path)) from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
@@ -43,26 +43,26 @@ def reading(path: Path) -> Iterator[None]:
 def check_writable(path: Path) -> None:
     """Raise if a file cannot be written there, before any work is done for it."""
     try:
-        folder = _target(path).parent if path.is_symlink() else path.parent
+        directory = _target(path).parent if path.is_symlink() else path.parent
         if path.is_dir():
-            raise InputError("is a folder, not a file", file=str(path))
-        if not folder.is_dir():
-            raise InputError(f"cannot be written: there is no folder {str(folder)!r}", file=str(path))
-        places = [path] if _is_stream(path) else [folder, path] if path.exists() else [folder]
+            raise InputError("is a directory, not a file", file=str(path))
+        if not directory.is_dir():
+            raise InputError(f"cannot be written: there is no directory {str(directory)!r}", file=str(path))
+        places = [path] if _is_stream(path) else [directory, path] if path.exists() else [directory]
         if not all(os.access(place, os.W_OK) for place in places):
             raise InputError("cannot be written: permission denied", file=str(path))
     except OSError as error:
         raise InputError(f"cannot be written: {_reason(error)}", file=str(path)) from None
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder, and those it stands in, unless it is there."""
+def make_directory(directory: Path) -> None:
+    """Make a directory and its parents unless they exist."""
     try:
-        if folder.exists() and not folder.is_dir():
-            raise InputError("is a file, not a folder", file=str(folder))
-        folder.mkdir(parents=True, exist_ok=True)
+        if directory.exists() and not directory.is_dir():
+            raise InputError("is a file, not a directory", file=str(directory))
+        directory.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-        raise InputError(f"cannot be made: {_reason(error)}", file=str(folder)) from None
+        raise InputError(f"cannot be made: {_reason(error)}", file=str(directory)) from None
 
 
 def write_text(path: Path, text: str) -> None:
@@ -86,7 +86,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def written_beside(path: Path) -> Iterator[Path]:
-    """Give a new file in the same folder, which takes the place of `path` when it has been written."""
+    """Give a new file in the same directory, which takes the place of `path` when it has been written."""
     temporary: Path | None = None
     try:
         target = _target(path)

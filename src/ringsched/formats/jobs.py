@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ class KnownModel(NamedTuple):
     source: str
 
     def fields(self) -> dict[str, Any]:
-        """Return the job fields it stands for; `forward_ms` of a job is per sample."""
+        """Return the fields of a job of this model; `forward_ms` of a job is per sample."""
         return {
             "gradient_mb": self.gradient_mb,
             "minibatch": self.minibatch,
@@ -53,6 +53,7 @@ CATALOGUE: Mapping[str, KnownModel] = {
 
 JOB_KEYS = tuple(field.name for field in fields(Job))
 KNOWN_KEYS = (*JOB_KEYS, "model")
+MODEL_KEYS = ("gradient_mb", "minibatch", "forward_ms", "backward_ms")  # what a model fills in
 REQUIRED_KEYS = tuple(field.name for field in fields(Job) if field.default is MISSING)
 _ALL_KEYS = frozenset(JOB_KEYS)
 
@@ -68,20 +69,30 @@ def jobs_from_tables(value: object) -> tuple[Job, ...]:
 def jobs_from_csv(path: Path) -> tuple[Job, ...]:
     """Return the jobs of a CSV file, one a row, an empty cell meaning an absent field."""
     try:
-        rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-        header = [name.strip() for name in next(rows, [])]
-        _check_header(header)
-        return tuple(
-            job_from_fields(_from_row(header, row, rows.line_num), f"line {rows.line_num}")
-            for row in rows
-            if any(cell.strip() for cell in row)
-        )
-    except csv.Error as error:
-        raise InputError(
-            f"is not valid CSV: {error}", place=f"line {rows.line_num}", file=str(path)
-        ) from None
+        return tuple(job_from_fields(fields, f"line {line}") for line, fields in _rows(path))
     except InputError as error:
         raise error.located(file=str(path)) from None
+
+
+def tables_from_csv(path: Path) -> list[dict[str, Any]]:
+    """Return the fields of the jobs of a CSV file, before they are checked."""
+    try:
+        return [fields for _, fields in _rows(path)]
+    except InputError as error:
+        raise error.located(file=str(path)) from None
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the line and the fields of each job."""
+    rows = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        header = [name.strip() for name in next(rows, [])]
+        _check_header(header)
+        for row in rows:
+            if any(cell.strip() for cell in row):
+                yield rows.line_num, _from_row(header, row, rows.line_num)
+    except csv.Error as error:
+        raise InputError(f"is not valid CSV: {error}", place=f"line {rows.line_num}") from None
 
 
 def lines_of_jobs(path: Path) -> list[int]:
@@ -121,7 +132,7 @@ def _check_header(header: list[str]) -> None:
     check_keys(columns, KNOWN_KEYS, ("name", "gpus", "iterations"), "line 1")
     for name in header:
         if header.count(name) > 1:
-            raise InputError(f"column {name!r} stands twice", place="line 1")
+            raise InputError(f"column {name!r} is given twice", place="line 1")
 
 
 def _from_row(header: list[str], row: list[str], line: int) -> dict[str, Any]:
@@ -135,7 +146,7 @@ def _from_row(header: list[str], row: list[str], line: int) -> dict[str, Any]:
 
 
 def field_from_text(name: str, text: str) -> object:
-    """Return a field of a job as it stands in a cell of CSV, or in a command."""
+    """Return a field of a job from the text in a CSV cell or a command."""
     return _READERS.get(name, _number)(text)
 
 

@@ -109,9 +109,9 @@ def save_scenario(scenario: Scenario, path: str | os.PathLike[str]) -> None:
     --------
     >>> import ringsched, tempfile
     >>> scenario = ringsched.load_scenario("examples/first.toml")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ringsched.save_scenario(scenario, f"{folder}/copy.toml")
-    ...     ringsched.load_scenario(f"{folder}/copy.toml").sha256() == scenario.sha256()
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     ringsched.save_scenario(scenario, f"{directory}/copy.toml")
+    ...     ringsched.load_scenario(f"{directory}/copy.toml").sha256() == scenario.sha256()
     True
     """
     path = Path(path)

@@ -1,4 +1,4 @@
-"""The cluster a trace is put on, and what goes with it."""
+"""The cluster, contention and time of an imported trace."""
 
 from __future__ import annotations
 

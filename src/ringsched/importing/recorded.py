@@ -1,4 +1,4 @@
-"""What really happened, as a plan: every job on the GPUs and from the instant that were recorded."""
+"""The recorded schedule as a plan: every job on its recorded GPUs at its recorded start."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from ringsched.formats.traces.table import BadRow, Recorded, TraceRow
 from ringsched.importing.report import Tally
 from ringsched.model import Cluster, Contention, Job, Placement, Plan, Scenario, Server, Time
 from ringsched.model.cluster import INTER_SERVER_GBPS, INTRA_SERVER_GBPS, REDUCE_GBPS
-from ringsched.policies.policy import plan_of
+from ringsched.policies.plans import plan_of
+from ringsched.policies.policy import Candidate
+from ringsched.rules.runner import replay
 
 OVERLAP = "overlaps another record"
 POLICY = "recorded"
-# A job ends so much before its record, so that one that starts on its GPUs at that second finds them free.
+# A job ends slightly before its recorded end, so that a job that starts then finds its GPUs free.
 EARLY_S = 1e-6
-# Without latency every term of tau is a multiple of the job's own figures, so that one factor on them
-# makes any duration a whole number of iterations.
+# Without latency, every term of tau is proportional to the job's figures, so one factor makes the
+# duration a whole number of iterations.
 NO_LATENCY = Contention.ethernet().replace(server_latency_ms=0.0)
 
 
 def without_overlaps(rows: Iterable[TraceRow], tally: Tally) -> list[TraceRow]:
-    """Return the rows whose GPUs nobody held before them, in the order of their submits.
+    """Return the rows whose GPUs were free at their start, in the order of their submits.
 
     Of two records that overlap, the one that started later is dropped.
     """
@@ -44,7 +46,7 @@ def without_overlaps(rows: Iterable[TraceRow], tally: Tally) -> list[TraceRow]:
 
 
 class RecordedPlan(NamedTuple):
-    """A plan that was carried out, for what it was a plan, and how exactly it follows the record."""
+    """A recorded plan, its scenario, and how exactly it follows the record."""
 
     scenario: Scenario
     plan: Plan
@@ -52,7 +54,7 @@ class RecordedPlan(NamedTuple):
 
 
 def recorded_plan(rows: Sequence[TraceRow], models: Sequence[str], name: str) -> RecordedPlan:
-    """Return what happened to at least one job as a scenario and a plan."""
+    """Return the recorded jobs as a scenario and a plan; there must be at least one."""
     zero = min(map(_submit, rows))
     cluster = _cluster(rows)
     stays = [_stay(row, model, zero) for row, model in zip(rows, models, strict=True)]
@@ -73,7 +75,7 @@ def _recorded(row: TraceRow) -> Recorded:
 
 
 def _submit(row: TraceRow) -> float:
-    """Return when the job became known: at its start, if clocks disagree about that."""
+    """Return the submit of a job, at most its start."""
     return min(row.submit, _recorded(row).start)
 
 
@@ -122,11 +124,10 @@ def _job(job: Job, done: float, submit_s: float) -> Job:
 
 def _replayed(problem: Problem, stays: Sequence[Stay]) -> Plan:
     """Return the plan of starting every job when and where it was recorded."""
-    from ringsched.rules.runner import replay
-
     gpus = [problem.numbered(stay.gpus) for stay in stays]
     starts = [problem.instant_at(stay.start_s) for stay in stays]
-    return plan_of(problem, replay(problem, starts, gpus, origin=problem.origin), policy=POLICY)
+    run = replay(problem, starts, gpus, origin=problem.origin)
+    return plan_of(problem, Candidate(run, {}), policy=POLICY)
 
 
 def _largest_difference_s(plan: Plan, rows: Sequence[TraceRow], zero: float) -> float:

@@ -1,4 +1,4 @@
-"""What became of the rows of a trace."""
+"""The report on the rows of a trace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ringsched.formats.traces.table import BadRow, TraceRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedRows:
-    """Rows dropped for one reason; `first_line` is where the first of them stands."""
+    """Rows dropped for one reason; `first_line` is the line of the first of them."""
 
     reason: str
     count: int
@@ -26,9 +26,9 @@ class ImportReport:
     Parameters
     ----------
     format, rows_read, rows_kept, dropped
-        The format, how many rows that are not blank, how many became jobs, and why the others did not.
+        The format, the number of rows, the number of jobs, and why other rows were dropped.
     models_named
-        How many jobs have the model the trace names, or its nearest relative; the others' is drawn.
+        How many jobs have the model the trace names, or a similar one; other models are drawn.
     span_s
         From the first submit to the last.
     load

@@ -27,7 +27,7 @@ def models_of(rows: Sequence[TraceRow], mix: Mapping[str, float], seed: int) -> 
     """Return a model of the catalogue for each row, and how many of them the trace names itself.
 
     What the trace does not name is drawn, class of size by class of size (1, 2, 3 to 4, 5 to 8, ...),
-    so that large jobs, few as they are, follow the mix as closely as the others.
+    so that the few large jobs also follow the mix closely.
     """
     models = [catalogue_model(row.model) or "" for row in rows]
     classes: dict[int, list[int]] = {}

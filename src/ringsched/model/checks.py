@@ -51,13 +51,13 @@ def number(
             result = float(value)
         except OverflowError:
             result = math.inf
-    inside = (
+    is_within = (
         math.isfinite(result)
         and (minimum is None or result >= minimum)
         and (above is None or result > above)
         and (maximum is None or result <= maximum)
     )
-    if not inside:
+    if not is_within:
         signs = ((">=", minimum), (">", above), ("<=", maximum))
         limits = " and ".join(f"{sign} {limit:g}" for sign, limit in signs if limit is not None)
         wanted = f"must be a number {limits}".rstrip()
@@ -85,7 +85,7 @@ def choice(value: object, field: str, choices: Iterable[str]) -> str:
 
 
 def unique(named: Iterable[tuple[str, str]], what: str) -> None:
-    """Raise if a name stands twice; `named` holds every name after its place."""
+    """Raise if a name occurs twice; `named` yields pairs of a place and a name."""
     first: dict[str, str] = {}
     for place, name in named:
         if name in first:
@@ -116,7 +116,7 @@ def settle(target: object, **values: object) -> None:
 
 
 class Replaceable:
-    """Gives a frozen dataclass `replace()`: a copy with some fields changed, checked anew."""
+    """Gives a frozen dataclass `replace()`: a copy with some fields changed, which is checked again."""
 
     __slots__ = ()
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from ringsched.display import one_line
 from ringsched.errors import InputError, UnknownName
+from ringsched.formatting import counted, one_line
 from ringsched.model.checks import (
     MAX_GPUS,
     Replaceable,
@@ -20,7 +20,6 @@ from ringsched.model.checks import (
     text,
     unique,
 )
-from ringsched.phrases import counted
 
 
 class SwitchWords(NamedTuple):

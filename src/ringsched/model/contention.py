@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Protocol, Self
 
 from ringsched.errors import InputError
 from ringsched.model.checks import Replaceable, choice, integer, number, sequence, settle
@@ -19,33 +21,26 @@ class NamedModel(Protocol):
         """What plans call it."""
 
 
-class _Takes(NamedTuple):
-    fields: tuple[str, ...]
-    required: tuple[str, ...]
+class _OwnModel(Protocol):
+    """What a contention model of ringsched's says of its settings."""
+
+    takes: tuple[str, ...]  # those of the fields below that belong to it
+    needs: tuple[str, ...]
 
 
 _SETTINGS = ("share", "degradation", "table", "lanes")  # those that belong to some models only
-_DECLARED: dict[str, _Takes] = {}
 
 
-def declare_model(name: str, fields: tuple[str, ...] = (), required: tuple[str, ...] = ()) -> None:
-    """Make a model known by its name, with those of the fields below that belong to it.
-
-    The models of ringsched.contention declare themselves.
-    """
-    _DECLARED[name] = _Takes(fields, required)
+@cache
+def _own_models() -> Mapping[str, _OwnModel]:
+    """Return ringsched's own models by name."""
+    models: Mapping[str, _OwnModel] = import_module("ringsched.contention.sharing").MODELS
+    return models
 
 
 def model_names() -> tuple[str, ...]:
-    """Return the names of all models that are known, ringsched's own first."""
-    return tuple(_declared())
-
-
-def _declared() -> dict[str, _Takes]:
-    """Return the models that are known; ours are, once their package is loaded."""
-    if not _DECLARED:
-        import_module("ringsched.contention.sharing")
-    return _DECLARED
+    """Return the names of ringsched's own models."""
+    return tuple(_own_models())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +54,7 @@ class Contention(Replaceable):
         of the paper's section 4.1. "max-min": links share their speed fairly among the average rates that
         the jobs ask for, and what one leaves others take. "phases": they do so at each moment, among those
         that exchange just then, which they do by chance. "reserved": every link is divided into lanes of
-        equal speed, and a job on it has one of them, whatever the others do.
+        equal speed, and each job on it has one of them, whatever other jobs do.
     share
         ξ1, the part of the jobs on a link that contend at a time, in (0, 1]; 1 if absent.
     degradation
@@ -84,8 +79,8 @@ class Contention(Replaceable):
     def __post_init__(self) -> None:
         name = self.model if isinstance(self.model, str) else getattr(self.model, "name", None)
         if isinstance(self.model, str) or not isinstance(name, str) or not name:
-            choice(self.model, "model", _declared())
-        elif name in _declared():
+            choice(self.model, "model", _own_models())
+        elif name in _own_models():
             raise InputError(f"is a custom model with the name of ringsched's own {name!r}", field="model")
         settle(self, server_latency_ms=number(self.server_latency_ms, "server_latency_ms", minimum=0))
         self._check_fields()
@@ -110,15 +105,15 @@ class Contention(Replaceable):
 
     def takes(self, field: str) -> bool:
         """Whether a field belongs to the model."""
-        return isinstance(self.model, str) and field in _DECLARED[self.model].fields
+        return isinstance(self.model, str) and field in _own_models()[self.model].takes
 
     def _check_fields(self) -> None:
         for field in _SETTINGS:
             if getattr(self, field) is not None and not self.takes(field):
-                owner = next(name for name, takes in _DECLARED.items() if field in takes.fields)
+                owner = next(name for name, model in _own_models().items() if field in model.takes)
                 raise InputError(f'is only allowed with model = "{owner}"', field=field)
         if isinstance(self.model, str):
-            for field in _DECLARED[self.model].required:
+            for field in _own_models()[self.model].needs:
                 if getattr(self, field) is None:
                     raise InputError(f'is required with model = "{self.model}"', field=field)
 
@@ -138,7 +133,7 @@ class Contention(Replaceable):
     def _checked_table(self, table: object) -> tuple[float, ...]:
         for field in ("share", "degradation"):
             if getattr(self, field) is not None:
-                raise InputError(f"cannot stand together with {field}; keep one of them", field="table")
+                raise InputError(f"cannot be combined with {field}; keep one of them", field="table")
         listed = sequence(table, "table", "numbers")
         factors = [number(factor, f"table[{at}]", minimum=1) for at, factor in enumerate(listed)]
         if len(factors) < 2:

@@ -26,6 +26,9 @@ class Job(Replaceable):
         m_j in MB of 10^6 bytes.
     minibatch, forward_ms, backward_ms
         M_j samples per GPU, Δf_j per sample, Δb_j per iteration.
+    buckets
+        Into how many buckets the framework cuts the gradients. Each is sent while the backward pass
+        computes the next. 1, the default, is the paper: nothing overlaps.
     submit_s
         When the job becomes known.
     weight
@@ -59,6 +62,7 @@ class Job(Replaceable):
     estimate_s: float | None = None
     running_on: Placement | None = None
     done_iterations: int = 0
+    buckets: int = 1
 
     def __post_init__(self) -> None:
         if self._is_usual():
@@ -94,6 +98,8 @@ class Job(Replaceable):
             and self.compute_s > 0
             and self.estimate_s is None
             and self.running_on is None
+            and type(self.buckets) is int
+            and 1 <= self.buckets <= MAX_INTEGER
             and type(self.done_iterations) is int
             and self.done_iterations == 0
         )
@@ -111,6 +117,7 @@ class Job(Replaceable):
             weight=number(self.weight, "weight", above=0),
             server_slack=number(self.server_slack, "server_slack", minimum=1),
             done_iterations=integer(self.done_iterations, "done_iterations", minimum=0),
+            buckets=integer(self.buckets, "buckets", minimum=1),
         )
         if self.compute_s <= 0:
             raise InputError(
@@ -164,6 +171,11 @@ class Job(Replaceable):
         """Forward and backward time of one iteration: Δf_j M_j + Δb_j."""
         return (self.forward_ms * self.minibatch + self.backward_ms) * 1e-3
 
+    @property
+    def backward_s(self) -> float:
+        """Backward time of one iteration, behind which communication can hide."""
+        return self.backward_ms * 1e-3
+
     def expanded(self) -> dict[str, Any]:
         """Return the fields as a scenario file writes them, defaults filled in, absent optionals left out."""
         always = ("name", "gpus", "iterations", "gradient_mb", "minibatch", "forward_ms", "backward_ms")
@@ -173,4 +185,6 @@ class Job(Replaceable):
         if self.running_on is not None:
             fields["running_on"] = {server: list(held) for server, held in self.running_on.items()}
             fields["done_iterations"] = self.done_iterations
+        if self.buckets != 1:
+            fields["buckets"] = self.buckets
         return fields

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, TypeVar
 
-from ringsched.display import consecutive, frame_of, html_table, one_line, placed
 from ringsched.drawing import (
     Block,
     Lane,
@@ -20,6 +19,16 @@ from ringsched.drawing import (
     size_scale,
 )
 from ringsched.errors import InputError
+from ringsched.formatting import (
+    consecutive,
+    counted,
+    duration,
+    frame_of,
+    html_table,
+    one_line,
+    percent_above,
+    placed,
+)
 from ringsched.model.checks import (
     Replaceable,
     choice,
@@ -33,7 +42,6 @@ from ringsched.model.checks import (
 )
 from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.model.placement import Placement
-from ringsched.phrases import counted, figure, percent_above, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,7 +112,7 @@ class Outcome:
 
     def __repr__(self) -> str:
         totals = {"makespan": self.makespan_s, "mean completion": self.mean_completion_s}
-        shown = (f"{name} {seconds(value_s)}" for name, value_s in totals.items())
+        shown = (f"{name} {duration(value_s)}" for name, value_s in totals.items())
         return one_line("Outcome", counted(len(self.starts_s), "job"), *shown)
 
 
@@ -253,14 +261,14 @@ class Plan(Replaceable):
         ...     jobs=(),
         ... )
         >>> plan.quality, plan.replace(gap=1.0).quality
-        ('at most 20.0 % above the best possible', 'optimal')
+        ('at most 20.0 % above the best possible', 'proved optimal')
         """
         proof = self.params.get("proof")  # of a policy that knows more than the bounds do
         if proof:
             return f"{proof}, as policy {self.policy} proved"
         excess = (self.gap - 1) * 100
         if excess <= ROUNDING:
-            return "optimal"
+            return "proved optimal"
         return f"at most {excess:.1f} % above the best possible" if excess >= 0.1 else "optimal within 0.1 %"
 
     def __repr__(self) -> str:
@@ -273,8 +281,8 @@ class Plan(Replaceable):
     @property
     def _result(self) -> tuple[tuple[str, str], ...]:
         return (
-            (objective_named(self.objective).words, seconds(self.objective_s)),
-            ("bound", seconds(self.lower_bound_s)),
+            (objective_named(self.objective).words, duration(self.objective_s)),
+            ("bound", duration(self.lower_bound_s)),
             ("gap", percent_above(self.gap)),
         )
 
@@ -340,12 +348,12 @@ class Plan(Replaceable):
         return panel
 
 
-JOB_HEADINGS = ("job", "GPUs", "start s", "finish s", "servers:GPUs")
+JOB_HEADINGS = ("job", "GPUs", "start", "finish", "servers:GPUs")
 
 
 def job_cells(job: PlannedJob) -> tuple[str, ...]:
     """Return the row of a job under `JOB_HEADINGS`, for people."""
-    times = (figure(job.start_s), figure(job.finish_s))
+    times = (duration(job.start_s), duration(job.finish_s))
     return job.name, str(job.gpus.num_gpus), *times, placed(job.gpus)
 
 

@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from ringsched.display import one_line
 from ringsched.errors import InputError, UnknownName
+from ringsched.formatting import counted, one_line
 from ringsched.model.checks import (
     MAX_INTEGER,
     Replaceable,
@@ -23,7 +23,6 @@ from ringsched.model.checks import (
 from ringsched.model.cluster import Cluster
 from ringsched.model.contention import Contention
 from ringsched.model.job import Job
-from ringsched.phrases import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

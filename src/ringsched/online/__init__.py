@@ -1,1 +1,1 @@
-"""Jobs that become known as they arrive: dispatching, backfilling, planning again and again."""
+"""Jobs that become known as they arrive: dispatching, backfilling, re-planning."""

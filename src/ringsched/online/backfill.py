@@ -1,8 +1,8 @@
-"""EASY backfilling under contention: whoever steps past the head must not move its start.
+"""EASY backfilling under contention: a job that steps past the head must not delay its start.
 
-The head is promised its start in a forward simulation of the running jobs. A candidate that slows nobody
-down, being on one server or alone on its links, needs only the usual test of GPUs and time; any
-other is let in if the same simulation, with it, starts the head no later.
+The head is promised its start in a forward simulation of the running jobs. A candidate on one server, or
+alone on its links, slows no other job; it needs only the usual test of GPUs and time. Any other candidate
+is admitted if the same simulation, with it, starts the head no later.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ringsched.engine.events import settle, start, time_for
 from ringsched.engine.state import NOT_STARTED, NUM_IDLE, Arrays
 from ringsched.jit import kernel, part
 from ringsched.online.ahead import look_ahead, start_ahead
-from ringsched.online.queue import EXTRA, LAST_PROMISED, NOBODY, PROMISED, Course, Stage
+from ringsched.online.queue import EXTRA, LAST_PROMISED, NO_JOB, PROMISED, Course, Stage
 from ringsched.rules.shared import alone
 
 
@@ -25,8 +25,8 @@ def promise(stage: Stage, head: int, earliest: float) -> None:
     look_ahead(stage)
     time = max(earliest, start_ahead(stage, head, math.inf))
     last = course.counts[LAST_PROMISED]
-    if last != head and last != NOBODY and stage.state.heap_place[last] == NOT_STARTED:
-        course.promised[last] = math.inf  # somebody came who goes before it
+    if last != head and last != NO_JOB and stage.state.heap_place[last] == NOT_STARTED:
+        course.promised[last] = math.inf  # a job arrived that goes before it
     if course.counts[PROMISED] != head:
         course.promised[head] = time
     course.counts[LAST_PROMISED] = head

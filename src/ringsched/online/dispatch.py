@@ -1,4 +1,4 @@
-"""Dispatching: at every event the queue is looked at in order, and whoever finds a place starts."""
+"""Dispatching: at every event, jobs start in queue order as long as they fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ringsched.jit import kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
 from ringsched.online.queue import (
     EXTRA,
-    NOBODY,
+    NO_JOB,
     NUM_ARRIVED,
     NUM_WAITING,
     PROMISED,
@@ -19,7 +19,7 @@ from ringsched.online.queue import (
     join,
     leave,
     next_candidate,
-    record,
+    note_instant,
 )
 from ringsched.rules.shared import MAX_LOAD, Queue, Scratch
 from ringsched.rules.table import fixed, place
@@ -39,7 +39,7 @@ def begin(arrays: Arrays, state: State, scratch: Scratch, queue: Queue) -> None:
     for job in queue.running:
         fixed(arrays, state, job, queue.planned)
         start(arrays, state, job, queue.charge[job])
-    settle(arrays, state)  # whoever plans before the first event is over counts on them
+    settle(arrays, state)  # a plan made during the first event needs their rates
 
 
 @kernel
@@ -49,14 +49,14 @@ def dispatch(stage: Stage, backfills: bool, exact: bool, most_events: int) -> in
     for _ in range(most_events):
         arrive(stage)
         blocked = _start_in_order(stage)
-        if backfills and blocked != NOBODY:
-            # If nothing is mistaken, what was promised stands until another job is the head.
+        if backfills and blocked != NO_JOB:
+            # With exact estimates, a promise is valid until another job is the head.
             if course.counts[PROMISED] != blocked or not exact:
                 promise(stage, blocked, 0.0)
             _start_past(stage, blocked)
         next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
         time = next_event(arrays, state, next_arrival)
-        record(stage)
+        note_instant(stage)
         if time == math.inf:
             return DONE if course.counts[NUM_WAITING] == 0 else STUCK
         advance(arrays, state, time)
@@ -65,7 +65,7 @@ def dispatch(stage: Stage, backfills: bool, exact: bool, most_events: int) -> in
 
 @kernel
 def arrive(stage: Stage) -> int:
-    """Let everybody wait who has been submitted by now; return how many they are."""
+    """Add the jobs that have been submitted by now to the queue; return their number."""
     queue, course = stage.queue, stage.course
     first = course.counts[NUM_ARRIVED]
     at = first
@@ -80,14 +80,14 @@ def arrive(stage: Stage) -> int:
 
 @part
 def _start_in_order(stage: Stage) -> int:
-    """Start jobs from the head on until one finds no place; return that one, or NOBODY."""
+    """Start jobs from the head on until one finds no place; return that one, or NO_JOB."""
     while stage.course.counts[NUM_WAITING] > 0:
         job = stage.queue.job_at[head(stage.waiting)]
         if not finds_place(stage, job):
             return job
         start_waiting(stage, job)
-        stage.course.counts[PROMISED] = NOBODY  # by its right, not as one who steps past a head
-    return NOBODY
+        stage.course.counts[PROMISED] = NO_JOB  # in its turn, not by backfilling
+    return NO_JOB
 
 
 @part
@@ -99,7 +99,7 @@ def _start_past(stage: Stage, blocked: int) -> None:
         window = latest_start(stage.arrays, course) - state.now[0]
         idle, extra = state.counts[NUM_IDLE], course.counts[EXTRA]
         rank = next_candidate(stage.waiting, rank + 1, idle, window, extra)
-        if rank == NOBODY:
+        if rank == NO_JOB:
             return
         job = queue.job_at[rank]
         if finds_place(stage, job) and admits(stage, blocked, job):

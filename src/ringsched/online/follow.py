@@ -1,4 +1,4 @@
-"""Following a plan: every job starts on the GPUs planned for it, until the plan is made anew."""
+"""Following a plan: every job starts on the GPUs planned for it, until the next plan is made."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ import numpy as np
 
 from ringsched.engine.events import advance, next_event, next_release, remaining_now
 from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers
-from ringsched.jit import kernel, part
+from ringsched.jit import by_pointer, kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
 from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_past, start_waiting
-from ringsched.online.queue import EXTRA, NOBODY, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, outlive, record
+from ringsched.online.queue import (
+    EXTRA,
+    NO_JOB,
+    NUM_ARRIVED,
+    NUM_WAITING,
+    PROMISED,
+    Stage,
+    note_instant,
+    outlive,
+)
 from ringsched.rules.best_fit import fit
 from ringsched.rules.shared import ANY_NUMBER
 from ringsched.rules.table import fixed
@@ -26,26 +35,27 @@ NUM_PLANNED = 1
 _STAMP = 2
 
 
+@by_pointer
 class Agenda(NamedTuple):
-    """The plan in force; the GPUs of each job stand in `queue.planned`."""
+    """The plan in force; the GPUs of each job are in `queue.planned`."""
 
     counts: Integers
     order: Integers  # planned jobs by start, then those that came since; started ones are left in
     start: Floats  # of each job: when the plan starts it
-    trigger: Integers  # of each job: the one whose end starts it in the plan, or NOBODY
+    trigger: Integers  # of each job: the one whose end starts it in the plan, or NO_JOB
     next_plan: Floats  # one number: no new plan before
     left: Floats  # of each running job: iterations, as they are believed when a plan is made
     claimed: Integers  # of each GPU: stamped if a job that goes first is to have it
 
 
 def new_agenda(arrays: Arrays) -> Agenda:
-    """Return an agenda on which nothing stands."""
+    """Return an empty agenda."""
     num_jobs = len(arrays.gpus)
     return Agenda(
         counts=np.zeros(3, dtype=np.int64),
         order=np.zeros(num_jobs, dtype=np.int64),
         start=np.full(num_jobs, np.inf),
-        trigger=np.full(num_jobs, NOBODY, dtype=np.int64),
+        trigger=np.full(num_jobs, NO_JOB, dtype=np.int64),
         next_plan=np.full(1, -np.inf),
         left=np.zeros(num_jobs),
         claimed=np.zeros(len(arrays.server_of), dtype=np.int64),
@@ -65,13 +75,13 @@ def follow(stage: Stage, agenda: Agenda, backfills: bool, exact: bool, most_even
         if is_behind and state.now[0] >= agenda.next_plan[0]:
             return PLAN
         blocked = _start_planned(stage, agenda)
-        if backfills and blocked != NOBODY:
+        if backfills and blocked != NO_JOB:
             if course.counts[PROMISED] != blocked or not exact:
                 promise(stage, blocked, agenda.start[blocked])
             _start_others(stage, agenda, blocked)
         next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
         time = min(next_event(arrays, state, next_arrival), _next_planned(stage, agenda))
-        record(stage)
+        note_instant(stage)
         if is_behind:
             time = min(time, agenda.next_plan[0])
         if time == math.inf:
@@ -82,10 +92,10 @@ def follow(stage: Stage, agenda: Agenda, backfills: bool, exact: bool, most_even
 
 @part
 def _start_planned(stage: Stage, agenda: Agenda) -> int:
-    """Start whoever the plan lets start now; return the first who has to wait, or NOBODY.
+    """Start the jobs that are due in the plan; return the first that has to wait, or NO_JOB.
 
-    Nobody takes a GPU that is planned for a job before it. A job waits for the end that starts it in the
-    plan, or until the time planned if that end is late.
+    No job takes a GPU that is planned for a job before it. A job waits for the completion that starts it in
+    the plan, or until its planned time if that completion is late.
     """
     state, planned = stage.state, stage.queue.planned
     agenda.counts[_STAMP] += 1
@@ -96,18 +106,18 @@ def _start_planned(stage: Stage, agenda: Agenda) -> int:
         at += 1
         trigger = agenda.trigger[job]
         is_due = state.now[0] >= agenda.start[job] or (
-            trigger != NOBODY and state.heap_place[trigger] == ENDED
+            trigger != NO_JOB and state.heap_place[trigger] == ENDED
         )
         if is_due and _is_unclaimed(stage, agenda, job) and fixed(stage.arrays, state, job, planned):
             start_waiting(stage, job)
-            stage.course.counts[PROMISED] = NOBODY
+            stage.course.counts[PROMISED] = NO_JOB
             agenda.counts[NUM_PLANNED] -= 1
         else:
             _claim(stage, agenda, job)
             agenda.order[num_kept] = job
             num_kept += 1
     _close_gap(agenda, num_kept, at)
-    return agenda.order[0] if agenda.counts[NUM_PLANNED] > 0 else NOBODY
+    return agenda.order[0] if agenda.counts[NUM_PLANNED] > 0 else NO_JOB
 
 
 @part

@@ -1,4 +1,4 @@
-"""Planning again while jobs run: the queue as a problem of its own, its plan put on the agenda."""
+"""Re-planning while jobs run: the queue becomes a separate problem, and its plan becomes the agenda."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from ringsched.engine.state import NUM_RUNNING
 from ringsched.jit import runnable
 from ringsched.model import Job
 from ringsched.online.follow import NUM_ORDERED, NUM_PLANNED, Agenda, believe_left
-from ringsched.online.queue import NOBODY, Stage
+from ringsched.online.queue import NO_JOB, Stage
 from ringsched.online.settings import OnlineSettings
-from ringsched.policies.policy import Policy, Settings
-from ringsched.search.bisection import Candidate
+from ringsched.policies.policy import Candidate, Policy, Settings
 
 
 class Snapshots:
@@ -145,7 +144,7 @@ class Planner:
             if job in waiting:
                 planned[first[job] : first[job + 1]] = sorted(run.gpus[at])
                 agenda.start[job] = now + run.starts[at]
-                agenda.trigger[job] = ended_at.get(run.starts[at], NOBODY) if run.starts[at] > 0 else NOBODY
+                agenda.trigger[job] = ended_at.get(run.starts[at], NO_JOB) if run.starts[at] > 0 else NO_JOB
                 order.append((run.starts[at], job))
         agenda.order[: len(order)] = np.array([job for _, job in sorted(order)], dtype=np.int64)
         agenda.counts[NUM_ORDERED] = agenda.counts[NUM_PLANNED] = len(order)

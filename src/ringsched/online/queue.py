@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 from ringsched.contention.traffic import NUM_CONTENDED
 from ringsched.engine.state import NUM_IDLE, Arrays, Floats, Integers, State
-from ringsched.jit import kernel
+from ringsched.jit import by_pointer, kernel
 from ringsched.rules.shared import Queue, Scratch
 from ringsched.rules.table import Place
 
-NOBODY = -1
-_NONE = 2**31 - 1  # GPUs of a place where nobody waits
+NO_JOB = -1
+_NONE = 2**31 - 1  # GPUs of a rank at which no job waits
 
 
+@by_pointer
 class Waiting(NamedTuple):
     """A binary tree over ranks; a node knows the least of all below it, the root is node 1."""
 
@@ -26,7 +27,7 @@ class Waiting(NamedTuple):
 
 
 def new_waiting(num_jobs: int) -> Waiting:
-    """Return a tree for so many ranks, in which nobody waits."""
+    """Return a tree for `num_jobs` ranks without any waiting job."""
     first_leaf = 1 << max(0, num_jobs - 1).bit_length()
     return Waiting(
         gpus=np.full(2 * first_leaf, _NONE, dtype=np.int32),
@@ -67,20 +68,20 @@ def leave(waiting: Waiting, rank: int) -> None:
 
 @kernel
 def head(waiting: Waiting) -> int:
-    """Return the first rank at which somebody waits, or NOBODY."""
+    """Return the first rank at which a job waits, or NO_JOB."""
     return next_candidate(waiting, 0, _NONE - 1, 0.0, _NONE - 1)
 
 
 @kernel
 def next_candidate(waiting: Waiting, rank: int, most_gpus: int, most_duration: float, extra: int) -> int:
-    """Return the first rank from `rank` on of a job that may step past the head, or NOBODY.
+    """Return the first rank from `rank` on of a job that may step past the head, or NO_JOB.
 
     That is one of at most `most_gpus` GPUs that is short enough, or of at most `extra` GPUs. A node whose
     least values do not pass has no such job below it; one whose values pass may have none either, as
     they can be those of two jobs.
     """
     if rank >= waiting.first_leaf:
-        return NOBODY
+        return NO_JOB
     node = waiting.first_leaf + rank
     while True:
         gpus = waiting.gpus[node]
@@ -92,14 +93,14 @@ def next_candidate(waiting: Waiting, rank: int, most_gpus: int, most_duration: f
         while node & 1:  # a right child: the subtree of its parent is done
             node >>= 1
         if node == 0:
-            return NOBODY
+            return NO_JOB
         node += 1
 
 
 # Places in `counts`.
 NUM_ARRIVED = 0
 NUM_WAITING = 1
-PROMISED = 2  # the job at the head that the promise is for, or NOBODY if it has to be made anew
+PROMISED = 2  # the job at the head that the promise is for, or NO_JOB if there is no valid promise
 LAST_PROMISED = 3  # the job that the last promise was for
 EXTRA = 4  # GPUs left over when it is kept
 NUM_RECORDS = 5
@@ -107,6 +108,7 @@ NUM_AHEAD = 6  # forward simulations
 _NUM_COUNTS = 7
 
 
+@by_pointer
 class Course(NamedTuple):
     """Beside the state of the engine."""
 
@@ -123,6 +125,7 @@ class Course(NamedTuple):
     contended: NDArray[np.int32]
 
 
+@by_pointer
 class Stage(NamedTuple):
     """Everything that a simulation over time works on."""
 
@@ -145,7 +148,7 @@ def new_course(duration: Floats, done: Integers, num_records: int) -> Course:
     """Return a course at its beginning; `duration` is the believed best case of each job."""
     num_jobs = len(duration)
     counts = np.zeros(_NUM_COUNTS, dtype=np.int64)
-    counts[PROMISED] = counts[LAST_PROMISED] = NOBODY
+    counts[PROMISED] = counts[LAST_PROMISED] = NO_JOB
     return Course(
         counts=counts,
         duration=duration,
@@ -167,7 +170,7 @@ def outlive(stage: Stage, job: int) -> None:
 
 
 @kernel
-def record(stage: Stage) -> None:
+def note_instant(stage: Stage) -> None:
     """Note how things are now, after all that happens at this instant, if anything is different."""
     state, course = stage.state, stage.course
     queue = course.counts[NUM_WAITING]

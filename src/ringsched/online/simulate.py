@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.bounds.lower_bound import lower_bounds
-from ringsched.display import one_line
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.state import NUM_RUNNING, Arrays, Floats, Integers, Run, arrays_of, new_state
 from ringsched.errors import Infeasible, InputError
+from ringsched.formatting import counted, one_line
 from ringsched.jit import runnable
 from ringsched.model import Scenario
 from ringsched.model.checks import choice, instance, integer, number
@@ -29,7 +30,6 @@ from ringsched.online.settings import (
     OnlineSettings,
     Standing,
 )
-from ringsched.phrases import counted
 from ringsched.policies.policy import (
     ANY_ORDER,
     Limits,
@@ -40,7 +40,7 @@ from ringsched.policies.policy import (
     order_named,
     priorities,
 )
-from ringsched.policies.table import DEFAULT_ONLINE_POLICY, policies, policy_named
+from ringsched.policies.table import DEFAULT_ONLINE_POLICY, check_options, policy_named
 from ringsched.rules.runner import queue_of
 from ringsched.rules.shared import new_scratch
 from ringsched.rules.table import AS_PLANNED
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ringsched.online.simulation import Simulation
 
 
-_EVENTS_AT_A_TIME = 2000  # after which someone who watches is told, and Ctrl-C is heard
+_EVENTS_AT_A_TIME = 2000  # between two calls of the observer, and two checks for Ctrl-C
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +69,12 @@ class OnlineRun:
     contended: NDArray[np.int32]
     num_plans: int
 
+    def as_run(self) -> Run:
+        """Return starts, finishes and GPUs as those of any other run."""
+        held, first = self.gpus.tolist(), self.first.tolist()
+        gpus = [held[begin:end] for begin, end in pairwise(first)]
+        return Run(self.start.tolist(), self.finish.tolist(), gpus)
+
     def __repr__(self) -> str:
         return one_line("OnlineRun", counted(len(self.start), "job"), counted(len(self.time), "change"))
 
@@ -77,13 +83,13 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
     """Run all jobs to their end; None if a policy finds no place for a job, or no plan within the horizon."""
     believed = believed_problem(problem, settings.estimate_error, settings.seed)
     stage = _stage(problem, believed, policy, settings)
+    work_s = problem.pass_s
     exact = believed is problem
     backfills = settings.backfill == EASY
     agenda = new_agenda(stage.arrays)
     planner = Planner(believed, policy, settings) if policy.replans else None
     # A rule of the user's runs as plain Python here.
     python = stage.arrays.python_only or stage.own is not None
-    work_s = problem.pass_s
     status = MORE
     while status in (MORE, PLAN):
         if planner is None:
@@ -99,14 +105,8 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
         return None
     result = _result(stage, planner)
     if policy.placement is not None and stage.own is not None:
-        check_gpus(problem, _as_run(result), policy.placement)
+        check_gpus(problem, result.as_run(), policy.placement)
     return result
-
-
-def _as_run(result: OnlineRun) -> Run:
-    ends = zip(result.first[:-1].tolist(), result.first[1:].tolist(), strict=True)
-    gpus = [result.gpus[first:end].tolist() for first, end in ends]
-    return Run(result.start.tolist(), result.finish.tolist(), gpus)
 
 
 def _stage(problem: Problem, believed: Problem, policy: Policy, settings: OnlineSettings) -> Stage:
@@ -115,15 +115,20 @@ def _stage(problem: Problem, believed: Problem, policy: Policy, settings: Online
     # Ranks and charges come out of what is believed.
     order = "fifo" if settings.order == ANY_ORDER else settings.order
     draws = policy.placement is not None and policy.placement.draws
-    seed = settings.seed if draws else None
-    queue = queue_of(believed, arrays, priorities(believed, order), seed=seed)
+    kappa, priority = 0 if policy.replans else policy.kappa(problem), priorities(believed, order)
+    queue = queue_of(believed, arrays, priority, seed=settings.seed if draws else None)
+    scratch = new_scratch(arrays)
     rule = policy.placement if policy.placement is not None and not policy.replans else AS_PLANNED
     stage = Stage(
+        rule=rule.number,
+        own=rule.own,
+        by_links=rule.by_links,
+        kappa=kappa,
         arrays=arrays,
         believed=_with_beliefs(arrays, believed),
         state=state,
         ghost=new_state(arrays) if settings.backfill == EASY else state,
-        scratch=new_scratch(arrays),
+        scratch=scratch,
         queue=queue,
         waiting=new_waiting(problem.num_jobs),
         course=new_course(
@@ -132,10 +137,6 @@ def _stage(problem: Problem, believed: Problem, policy: Policy, settings: Online
             3 * problem.num_jobs + 2,
         ),
         num_gpus=problem.num_gpus,
-        rule=rule.number,
-        own=rule.own,
-        by_links=rule.by_links,
-        kappa=0 if policy.replans else policy.kappa(problem),
     )
     begin(stage.arrays, stage.state, stage.scratch, stage.queue)
     return stage
@@ -212,12 +213,12 @@ def simulate(
     every_s
         Policies that plan do so when jobs arrive, but not sooner than this after the last time.
     objective
-        Out of `OBJECTIVES`: what `rolling` improves (default mean-completion); of the others, what bound
-        and gap of their plan are about (default makespan).
+        Out of `OBJECTIVES`. `rolling` improves it (default mean-completion). For other policies it is the
+        objective of the plan's bound and gap (default makespan).
     stop
         When `rolling` ends each of its searches; default 1000 schedules, so that a run is reproducible.
     observer
-        Is told now and then, with a `Standing`, how far it is.
+        Called from time to time with a `Standing`, which describes the progress.
 
     Raises
     ------
@@ -241,30 +242,25 @@ def simulate(
     watching = instance(observer or Observer(), "observer", Observer)
     given = {
         "order": order,
-        "every": every_s,
+        "replan-every": every_s,
         "time-limit": None if stop is None else stop.time_limit_s,
-        "iterations": None if stop is None else stop.schedules,
+        "max-schedules": None if stop is None else stop.schedules,
     }
-    for option, value in given.items():
-        if value is not None and option not in known:
-            takers = ", ".join(
-                other.name for other in policies(online=True) if option in (other.online or ())
-            )
-            raise InputError(f"means nothing to policy {chosen.name!r}, only to {takers}", field=option)
-    time_limit_s, schedules = given["time-limit"], given["iterations"]
-    if time_limit_s is None and schedules is None and "iterations" in known:
+    check_options(chosen, given, online=True)
+    time_limit_s, schedules = given["time-limit"], given["max-schedules"]
+    if time_limit_s is None and schedules is None and "max-schedules" in known:
         schedules = SCHEDULES_A_PLAN
     usual = MEAN_COMPLETION if "objective" in known else MAKESPAN
     settings = OnlineSettings(
         order=chosen.order if order is None else order_named(order),
         backfill=choice(backfill, "backfill", BACKFILLS),
         estimate_error=number(estimate_error, "estimate-error", minimum=0, maximum=MOST_ERROR),
-        every_s=0.0 if every_s is None else number(every_s, "every", minimum=0),
+        every_s=0.0 if every_s is None else number(every_s, "replan-every", minimum=0),
         seed=integer(seed, "seed", minimum=0),
         objective=usual if objective is None else objective_named(objective),
         limits=Limits(
             time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
-            iterations=None if schedules is None else integer(schedules, "iterations", minimum=0),
+            iterations=None if schedules is None else integer(schedules, "max-schedules", minimum=0),
         ),
         on_progress=watching.progress,
     )
@@ -272,7 +268,7 @@ def simulate(
 
 
 def _simulated(problem: Problem, policy: Policy, settings: OnlineSettings) -> Simulation:
-    # The kernels are loaded here, so that nobody waits for numba who does not simulate.
+    # Imported here, so that numba is loaded only for a simulation.
     from ringsched.online.simulation import simulation_of
 
     run = run_online(problem, policy, settings)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.display import frame_of, html_table, one_line
 from ringsched.drawing import Step, draw_steps, panel_for
 from ringsched.engine.problem import Problem
-from ringsched.engine.state import Floats, Integers, Run
+from ringsched.engine.state import Floats, Integers
+from ringsched.formatting import counted, duration, figure, frame_of, html_table, one_line
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
 from ringsched.online.settings import EASY, NO_BACKFILL, OnlineSettings
 from ringsched.online.simulate import OnlineRun
-from ringsched.phrases import counted, figure, seconds
-from ringsched.policies.policy import Policy, plan_of
+from ringsched.policies.plans import plan_of
+from ringsched.policies.policy import Candidate, Policy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,9 +139,9 @@ class Simulation:
         # Without a bound, which takes long for many jobs; plan() has it.
         waiting_s = float(self.waiting_s.mean()) if len(self.gpus) else 0.0
         return (
-            ("makespan", seconds(self.makespan_s)),
-            ("mean completion", seconds(self.mean_completion_s)),
-            ("mean waiting", seconds(waiting_s)),
+            ("makespan", duration(self.makespan_s)),
+            ("mean completion", duration(self.mean_completion_s)),
+            ("mean waiting", duration(waiting_s)),
         )
 
     def _repr_html_(self) -> str:
@@ -185,21 +185,14 @@ class Simulation:
 
     def plan(self) -> Plan:
         """Return what happened as a plan, with bound and gap; it can be saved, verified and explained."""
-        run, first = self._run, self._run.first.tolist()
-        held = run.gpus.tolist()
         params: dict[str, float | int | str] = {"backfill": self.backfill} if self.backfill == EASY else {}
         if self.estimate_error:
             params["estimate_error"] = self.estimate_error
         return plan_of(
             self._problem,
-            Run(
-                run.start.tolist(),
-                run.finish.tolist(),
-                [held[first[at] : first[at + 1]] for at in range(len(self.gpus))],
-            ),
+            Candidate(self._run.as_run(), params),
             policy=self.policy,
             order=self.order,
-            params=params,
             seed=self.seed,
             objective=objective_named(self.objective),
         )

@@ -1,1 +1,1 @@
-"""The paper, reproduced and questioned: its figures as rows, and its sentences as verdicts on them."""
+"""Reproduction of the paper: its figures as rows, and verdicts on its claims."""

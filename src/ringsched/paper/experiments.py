@@ -1,4 +1,4 @@
-"""What is run: figures 4 to 7 of the paper and what its text leaves open, point by point, seed by seed."""
+"""The experiments: figures 4 to 7 of the paper and open questions, by point and seed."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def columns(kind: type[Row]) -> tuple[str, ...]:
 
 
 def values(row: Row) -> Sequence[object]:
-    """Return what stands in a row, field by field."""
+    """Return the values of a row, field by field."""
     return [getattr(row, name) for name in columns(type(row))]
 
 
@@ -143,7 +143,7 @@ PARTS = (*EXPERIMENTS, TINY)
 
 
 LARGE = 8  # GPUs of what the paper calls a large job; it gives no number
-DIGITS = 9  # of what is written: the last bits of a float are no result
+DIGITS = 9  # significant digits in files
 
 
 def rows_of_seed(experiment: str, seed: int) -> list[PaperRow]:

@@ -1,4 +1,4 @@
-"""The figures, as SVG: colours of Okabe and Ito, and a marker of its own for every line."""
+"""The figures, as SVG: colours of Okabe and Ito, and a different marker for every line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Look(NamedTuple):
     marker: str
 
 
-# Okabe and Ito: told apart by the colour-blind, and by lightness in print.
+# Okabe and Ito: distinguishable for colour-blind readers, and by lightness in print.
 LOOKS = {
     "sjf-bco": Look("SJF-BCO", "#0072B2", "o"),
     "first-fit": Look("FF", "#D55E00", "s"),
@@ -77,7 +77,7 @@ def draw_line(panel: Axes, at: Sequence[float], found: Sequence[Estimate], look:
     )
 
 
-PLACES = (0.0, 1.0, 1.4, 2.2, 2.6, 3.4, 3.8, 4.8)  # the two orders of a policy stand together
+PLACES = (0.0, 1.0, 1.4, 2.2, 2.6, 3.4, 3.8, 4.8)  # the two orders of a policy are adjacent
 WIDTH = 0.38
 NARROW = {"longest-first": "longest-\nfirst", "sjf-bco": "SJF-\nBCO"}
 
@@ -283,7 +283,7 @@ STYLE = {
 }
 
 
-def draw_figures(folder: Path, results: Results) -> list[str]:
+def draw_figures(directory: Path, results: Results) -> list[str]:
     """Write a figure for every experiment that was run; return their names."""
     import matplotlib as mpl
 
@@ -291,7 +291,7 @@ def draw_figures(folder: Path, results: Results) -> list[str]:
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]
         for name, draw in _drawings().items():
             if results.tiny if name == TINY else results.rows.get(name):
-                draw(results).savefig(folder / f"{name}.svg", metadata={"Date": None})
+                draw(results).savefig(directory / f"{name}.svg", metadata={"Date": None})
                 drawn.append(name)
     return drawn
 

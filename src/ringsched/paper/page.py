@@ -1,4 +1,4 @@
-"""The page: every figure, the claims it decides, and why, in words."""
+"""The page: every figure, the claims it decides, and the reasons."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ TITLES = {
 }
 CAPTIONS = {
     "policies": "Makespan and mean completion, T = 1200. The paper does not say in which order FF, LS and "
-    "RAND take jobs: both are shown. longest-first (best fit, the longest jobs first) is not in the paper.",
+    "RAND take jobs; both are shown. longest-first (best fit, the longest jobs first) is not in the paper.",
     "kappa": "SJF-BCO at fixed kappa, T = 1200; theta is bisected as always. Values of kappa between the "
     "sizes of jobs change nothing. Left means over seeds, which differ much; right the same in pairs.",
     "servers": "The first 10 to 20 servers of one draw, T = 1500. At hollow points some runs found no plan "
     "below T (dotted); they count as T, so the mean is at least what is drawn.",
     "lambda": "SJF-BCO at kappa = 1, T = 1200.",
-    "horizon": "SJF-BCO on the same workloads with other horizons: a grey line a seed, where it found a "
+    "horizon": "SJF-BCO on the same workloads with other horizons: a grey line for each seed with a "
     "plan below T, and in blue the mean where all did.",
     "share": "The gradients scaled until communication takes this share of the jobs' time under list "
     "scheduling, as far as a slot of a second allows; T = 3000. Seeds that cannot reach a share have no "
@@ -37,35 +37,35 @@ CAPTIONS = {
 }
 INTRODUCTION = """\
 M. Yu, B. Ji, H. Rajan, J. Liu: *On Scheduling Ring-All-Reduce Learning Jobs in Multi-Tenant GPU Clusters
-with Communication Contention* (MobiHoc '22) gives curves without numbers and no code. This page runs its
-experiments and holds its sentences against them. Numbers, figures and verdicts are computed by
+with Communication Contention* (MobiHoc '22) gives curves without numbers and no code. This page repeats its
+experiments and compares its claims with the results. Numbers, figures and verdicts are computed by
 
 ```sh
 {command}
 ```
 
-The same command gives the same tables to the last byte. {seeds} workloads a point, the same for every
-policy; all intervals are 95 %, of Student, over seeds in pairs; ratios are geometric means.
+The same command gives the same tables to the last byte. Each point has {seeds} workloads, the same for every
+policy. All intervals are Student's 95 % intervals over seeds, in pairs; ratios are geometric means.
 
-A claim is taken apart into comparisons. One comparison holds if its whole interval is on the claimed side,
-fails if it is on the other, and is not decided otherwise. A claim **holds** if all of its comparisons do,
-**holds in part** if some do, **does not hold** if none does, and is undecided if nothing is decided.
-Some thirty claims are judged at once, without a correction: expect an interval or two to miss.
+A claim consists of comparisons. A comparison holds if its whole interval is on the claimed side,
+fails if it is on the other side, and is undecided otherwise. A claim **holds** if all of its comparisons do,
+**holds in part** if some do, **does not hold** if none does, and is undecided if all of them are.
+There are about thirty claims and no correction for multiple tests, so expect an interval or two to miss.
 The reasons below the tables are written by hand, and appear only with the verdict they were written for.
 
 """
 NOT_RUN = """\
-## Not a matter of runs
+## Claims that cannot be measured
 
 - *The theorem of section 5* (no good approximation exists unless P = NP) cannot be measured. Its proof
-  gives every job one fixed set of workers, by which jobs exclude each other like neighbours in a graph.
-  In the paper's model a job may take any GPUs, and for unit jobs without communication the problem is one
-  of packing bins, which is NP-hard, but easily approximated. So the factor belongs to the reformulated
+  gives every job one fixed set of workers, so that jobs exclude each other like neighbours in a graph.
+  In the paper's model a job may take any GPUs, and for unit jobs without communication the problem is
+  bin packing, which is NP-hard but easy to approximate. So the factor applies to the reformulated
   problem with schedules given as input.
 - *"lambda plays a similar role as kappa"* and what each of them balances are interpretations; the figures
   above show what each does.
 - Where the paper gives no value (degradation, bandwidths, gradients, how "within 15 %" is reached) the
-  workload's documentation says what was chosen. Other choices may move a verdict; the sweep over shares
+  workload's documentation states our choice. Other choices may move a verdict; the sweep over shares
   shows how far the main one does.
 """
 
@@ -73,7 +73,7 @@ NOT_RUN = """\
 def page_of(claims: Sequence[Claim], drawn: Sequence[str], seeds: int, command: str, link: Link) -> str:
     """Return the page as Markdown; `link` leads from it to a file of the output."""
     parts = [
-        "# The paper, reproduced and questioned\n\n",
+        "# Reproducing the paper\n\n",
         INTRODUCTION.format(command=command, seeds=seeds),
         _in_short(claims, link),
         *(_section(name, claims, link) for name in PARTS if name in drawn),
@@ -88,7 +88,7 @@ def _in_short(claims: Sequence[Claim], link: Link) -> str:
         names = [claim.name for claim in claims if claim.verdict == verdict]
         if names:
             rows.append(f"| **{verdict}** | {len(names)} | {'; '.join(names)} |\n")
-    head = "## In short\n\n| verdict | claims | |\n|---|---|---|\n"
+    head = "## Summary\n\n| verdict | claims | |\n|---|---|---|\n"
     return f"{head}{''.join(rows)}\nAs a table: [claims.csv]({link('claims.csv')}).\n\n"
 
 
@@ -97,7 +97,7 @@ def _section(name: str, claims: Sequence[Claim], link: Link) -> str:
     heading = f"## {TITLES[name]}\n\n![{TITLES[name]}]({link(f'{name}.svg')})\n\n"
     caption = f"{CAPTIONS[name]} Data: [{name}.csv]({link(f'{name}.csv')}).\n\n"
     rows = "".join(_row(claim) for claim in own)
-    table = f"| the paper says | verdict | what says so |\n|---|---|---|\n{rows}\n" if own else ""
+    table = f"| claim | verdict | evidence |\n|---|---|---|\n{rows}\n" if own else ""
     reasons = "".join(f"- *{claim.name}*: {claim.why}\n" for claim in own if claim.why)
     return f"{heading}{caption}{table}{reasons}\n" if reasons else f"{heading}{caption}{table}"
 

@@ -1,4 +1,4 @@
-"""One call: run the paper's experiments, judge its claims, write tables, figures and a page."""
+"""Run the paper's experiments, judge its claims, and write tables, figures and a page."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from ringsched.analysis.compare.rows import sole_writer
 from ringsched.analysis.compare.runs import code_version
 from ringsched.analysis.compare.workers import on_cores
-from ringsched.display import one_line
 from ringsched.drawing import check_matplotlib
 from ringsched.errors import InputError
-from ringsched.formats.files import check_writable, make_folder, write_text
+from ringsched.formats.files import check_writable, make_directory, write_text
+from ringsched.formatting import counted, one_line
 from ringsched.model.checks import choice, integer
 from ringsched.paper.claims import Claim, claims_of
 from ringsched.paper.experiments import (
@@ -33,18 +33,17 @@ from ringsched.paper.experiments import (
 )
 from ringsched.paper.results import Results, write_rows, write_table
 from ringsched.paper.tiny import tiny_rows
-from ringsched.phrases import counted
 
 
 class Output:
-    """A folder for tables and figures, and a page that shows them."""
+    """A directory for tables and figures, and a page that shows them."""
 
-    def __init__(self, folder: Path, page: Path | None) -> None:
+    def __init__(self, directory: Path, page: Path | None) -> None:
         check_matplotlib(field="output")
-        self.folder = folder
-        self._page = folder / "paper.md" if page is None else page
-        make_folder(folder)
-        check_writable(folder / "claims.csv")
+        self.directory = directory
+        self._page = directory / "paper.md" if page is None else page
+        make_directory(directory)
+        check_writable(directory / "claims.csv")
         check_writable(self._page)
 
     def write(self, results: Results, claims: Sequence[Claim], seeds: int) -> None:
@@ -55,25 +54,27 @@ class Output:
         tables: dict[str, Sequence[Row]] = {**results.rows, "tiny": results.tiny}
         for name, rows in tables.items():
             if rows:
-                write_rows(self.folder / f"{name}.csv", rows)
+                write_rows(self.directory / f"{name}.csv", rows)
         write_table(
-            self.folder / "claims.csv", [field.name for field in fields(Claim)], [astuple(c) for c in claims]
+            self.directory / "claims.csv",
+            [field.name for field in fields(Claim)],
+            [astuple(c) for c in claims],
         )
-        drawn = draw_figures(self.folder, results)
+        drawn = draw_figures(self.directory, results)
         write_text(self._page, page_of(claims, drawn, seeds, self._command(seeds), self._link))
 
     def _link(self, name: str) -> str:
-        """Return the way from the page to a file of the folder."""
-        return Path(os.path.relpath(self.folder / name, self._page.parent)).as_posix()
+        """Return the relative path from the page to a file of the directory."""
+        return Path(os.path.relpath(self.directory / name, self._page.parent)).as_posix()
 
     def _command(self, seeds: int) -> str:
-        own = self._page == self.folder / "paper.md"
+        own = self._page == self.directory / "paper.md"
         page = "" if own else f" --page {_shown(self._page)}"
-        return f"ringsched paper --seeds {seeds} -o {_shown(self.folder)}{page}"
+        return f"ringsched paper --seeds {seeds} -o {_shown(self.directory)}{page}"
 
 
 def _shown(path: Path) -> str:
-    """Return a path for the page: a whole one says nothing to others."""
+    """Return a path for the page, relative if possible."""
     return path.name if path.is_absolute() else path.as_posix()
 
 
@@ -134,8 +135,8 @@ class Memory:
     A line is a piece of work and the code that did it; lines of other code are forgotten.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / MEMORY
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / MEMORY
 
     def read(self) -> Done:
         """Return what this code has done; a line cut short by a crash does not count."""
@@ -206,16 +207,16 @@ def reproduce_paper(
     Parameters
     ----------
     output
-        A folder for tables, figures and the page; what a run before has left there is taken over if
+        A directory for tables, figures and the page; results of an earlier run are reused if
         the code is the same.
     seeds
-        How many workloads, drawn from the seeds 0, 1, ...; the same for every policy.
+        Number of workloads, drawn from the seeds 0, 1, ...; the same for every policy.
     parts
         Which experiments, out of policies, kappa, servers, lambda, plenty, horizon, share, tiny.
     page
         Where the page goes; None for paper.md in `output`.
     workers
-        Processes; None for one a core where that pays off.
+        Number of processes; None for one per core if that is faster.
     on_piece
         Called with the number of pieces of work that are done and of all.
 
@@ -229,8 +230,8 @@ def reproduce_paper(
     num_workers = None if workers is None else integer(workers, "workers", minimum=1)
     chosen = _chosen(parts)
     target = None if output is None else Output(Path(output), None if page is None else Path(page))
-    with sole_writer(None if target is None else target.folder / "claims.csv"):
-        memory = None if target is None else Memory(target.folder)
+    with sole_writer(None if target is None else target.directory / "claims.csv"):
+        memory = None if target is None else Memory(target.directory)
         known = memory.read() if memory else {}
         pieces = pieces_of(chosen, num_seeds)
         done = done_by(pieces, num_workers, memory, on_piece)

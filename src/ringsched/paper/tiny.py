@@ -25,7 +25,7 @@ def tiny_rows(seed: int) -> list[TinyRow]:
 
 
 def tiny_instance(kind: str, seed: int) -> Scenario:
-    """Return four to six jobs on a few GPUs, without an exchange of gradients unless the kind says so."""
+    """Return four to six jobs on a few GPUs, with an exchange of gradients only for one kind."""
     draw = Draw(seed, SERVERS)
     sizes = [draw.integer(2, 3)] if kind == ONE_GPU else [draw.integer(2, 3), 2]
     servers = tuple(Server(name=f"s{at}", gpus=gpus) for at, gpus in enumerate(sizes))

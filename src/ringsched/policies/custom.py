@@ -21,9 +21,8 @@ from ringsched.engine.state import Integers
 from ringsched.errors import InputError, PolicyError, UnknownName
 from ringsched.model import Placement
 from ringsched.model.checks import shown
-from ringsched.policies.policy import OWN_ORDER, Policy, Settings, priorities
+from ringsched.policies.policy import OWN_ORDER, Candidate, Policy, Settings, priorities
 from ringsched.rules.table import Rule
-from ringsched.search.bisection import Candidate
 
 if TYPE_CHECKING:
     from ringsched.engine.simulate import LiveCluster
@@ -57,7 +56,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerView:
-    """A server as it stands now."""
+    """The present state of a server."""
 
     name: str
     switch: str | None
@@ -70,7 +69,7 @@ class ServerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """The cluster as it stands now."""
+    """The present state of the cluster."""
 
     now_s: float
     servers: tuple[ServerView, ...]
@@ -149,7 +148,7 @@ class PolicyFile:
 def policy_from_file(text: str) -> PolicyFile | None:
     """Return the policy that `FILE.py:NAME` means; None if the text is a plain name.
 
-    Only for what a user types: whoever writes the text has code executed.
+    Only for text that the user typed: the file it names is executed.
     """
     path, colon, name = text.rpartition(":")
     if not colon or not path.endswith(".py"):
@@ -202,7 +201,7 @@ def _job_view(problem: Problem, index: int) -> JobView:
 
 
 class _Views:
-    """The cluster as a policy sees it; of one call to the next only what has changed is made anew."""
+    """The cluster as a policy sees it; only views that have changed since the last call are rebuilt."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -216,7 +215,7 @@ class _Views:
         self._on_link = np.zeros(len(self._below), dtype=np.int64)
 
     def view(self, cluster: LiveCluster) -> ClusterView:
-        """Return the cluster as it stands now."""
+        """Return the present state of the cluster."""
         idle, on_link = cluster.idle(), cluster.on_links()
         if self._servers:
             server_of = self._problem.server_of

@@ -12,8 +12,9 @@ from ringsched.engine.state import Run
 from ringsched.errors import InputError, TooLarge
 from ringsched.model.objective import Objective
 from ringsched.model.plan import PROVED, TIME
-from ringsched.policies.policy import ANY_ORDER, ORDERS, Settings, priorities
-from ringsched.search.bisection import Candidate
+from ringsched.policies.policy import ANY_ORDER, ORDERS, Candidate, Settings, priorities
+from ringsched.rules.runner import Runner
+from ringsched.rules.table import BEST_FIT, FIRST_FIT, LEAST_LOADED
 
 if TYPE_CHECKING:
     from ringsched.search.exact.prove import Proof
@@ -75,9 +76,6 @@ def _check_size(problem: Problem, objective: Objective) -> None:
 
 def _simple_runs(problem: Problem) -> Iterator[Run]:
     """Yield plans to begin with."""
-    from ringsched.rules.runner import Runner
-    from ringsched.rules.table import BEST_FIT, FIRST_FIT, LEAST_LOADED
-
     for order in ORDERS:
         runner = Runner(problem, priorities(problem, order))
         for rule in (BEST_FIT, FIRST_FIT, LEAST_LOADED):

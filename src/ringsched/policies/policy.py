@@ -1,4 +1,4 @@
-"""What every policy is made of and answers with: queue orders, settings, candidates and their plans."""
+"""What every policy is made of, asked for and answers with: queue orders, settings, candidates."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.contention.sharing import is_counting, model_of
-from ringsched.engine.problem import Problem, objective_value
-from ringsched.engine.state import Run, outcome_of
+from ringsched.engine.problem import Problem
+from ringsched.engine.state import Run
 from ringsched.errors import InputError, PolicyError, UnknownName
-from ringsched.model import Certificate, Contention, Plan, PlannedJob, Scenario
+from ringsched.model import Certificate, Contention, Plan
 from ringsched.model.checks import settle
 from ringsched.model.contention import model_names
 from ringsched.model.objective import MAKESPAN, Objective
+from ringsched.rules.runner import Runner
 from ringsched.rules.table import Rule
-from ringsched.search.bisection import Candidate
 
 # Sort key of a job; ties go to the lower index.
 Key = Callable[[Problem, int], float]
@@ -77,7 +76,7 @@ class Limits:
     gap: float = 1.0
     threads: int | None = None  # None for as many as there are cores
     should_stop: Callable[[], bool] = lambda: False
-    watched: bool = False  # someone looks at the progress and says when to end
+    when: Callable[[Progress], bool] | None = None  # looks at the progress and says when to end
     quick_bounds: bool = False  # no effort to prove a plan the best possible, where many are made
 
 
@@ -113,6 +112,15 @@ class Observer:
     def should_stop(self) -> bool:
         """Asked all the time; a search ends with the best plan so far when it says True."""
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A run and the parameters that led to it."""
+
+    run: Run
+    params: Mapping[str, float | int | str]
+    ended: str | None = None  # why a search that could have gone on did not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +170,7 @@ class Policy:
     online
         Those that mean something to `simulate`; None if it knows nothing of jobs that arrive.
     replans
-        In a simulation it plans anew when jobs arrive, instead of dispatching by its rule.
+        In a simulation it re-plans when jobs arrive, instead of dispatching by its rule.
     """
 
     name: str
@@ -220,8 +228,6 @@ def solve_once(
     params: Mapping[str, int] | None = None,
 ) -> Candidate | None:
     """Go through the queue once with a rule."""
-    from ringsched.rules.runner import Runner
-
     runner = Runner(problem, priorities(problem, settings.order), seed=seed)
     makespan = runner.run(rule, theta=theta, kappa=kappa)
     settings.on_trial()
@@ -246,57 +252,3 @@ def check_gpus(problem: Problem, run: Run, rule: Rule) -> None:
 
 def _wrong(problem: Problem, rule: Rule, job: int, what: str) -> PolicyError:
     return PolicyError(f"rule {rule.name!r}, job {problem.scenario.jobs[job].name!r}: {what}")
-
-
-def plan_of(
-    problem: Problem,
-    run: Run,
-    *,
-    policy: str,
-    order: str | None = None,
-    params: Mapping[str, float | int | str] | None = None,
-    slack: float | None = None,
-    seed: int = 0,
-    objective: Objective = MAKESPAN,
-    certificate: Certificate | None = None,
-    ended: str | None = None,
-) -> Plan:
-    """Return the plan of a run; bound and gap are those of the objective."""
-    scenario, outcome = problem.scenario, outcome_of(problem, run)
-    bounds = lower_bounds(problem, objective)
-    bound_s = bounds[0].value_s if bounds else 0.0
-    value_s = objective_value(problem, run.finishes, objective)
-    return Plan(
-        scenario_sha256=scenario.sha256(),
-        policy=policy,
-        order=order,
-        params=params or {},
-        slack=slack,
-        seed=seed,
-        objective=objective.name,
-        makespan_s=outcome.makespan_s,
-        mean_completion_s=outcome.mean_completion_s,
-        weighted_completion_s=outcome.weighted_completion_s if _shows_weights(scenario, objective) else None,
-        lower_bound_s=bound_s,
-        # In continuous time rounding may leave a value a hair below its bound.
-        gap=max(1.0, value_s / bound_s) if bound_s else 1.0,
-        bounds=bounds,
-        certificate=certificate,
-        ended=ended,
-        jobs=tuple(
-            PlannedJob(
-                name=job.name,
-                start_s=outcome.starts_s[at],
-                finish_s=outcome.finishes_s[at],
-                gpus=problem.placement(run.gpus[at]),
-                ring=problem.ring(run.gpus[at]),
-            )
-            for at, job in enumerate(scenario.jobs)
-        ),
-    )
-
-
-def _shows_weights(scenario: Scenario, objective: Objective) -> bool:
-    """Whether the weighted mean says something that the plain one does not."""
-    weights = {job.weight for job in scenario.jobs}
-    return objective.weighted or len(weights) > 1

@@ -13,10 +13,9 @@ from ringsched.engine.state import Run
 from ringsched.errors import InputError
 from ringsched.model.objective import MAKESPAN, Objective
 from ringsched.model.plan import GOOD_ENOUGH, PROVED
-from ringsched.policies.policy import ANY_ORDER, ORDERS, Progress, Settings, solve_once
+from ringsched.policies.policy import ANY_ORDER, ORDERS, Candidate, Progress, Settings, solve_once
 from ringsched.policies.sjf_bco import solve_sjf_bco
 from ringsched.rules.table import BEST_FIT
-from ringsched.search.bisection import Candidate
 
 TIME_LIMIT_S = 10.0
 # Jobs times servers up to which the paper's algorithm, beside the search, takes no time to speak of.
@@ -63,7 +62,7 @@ def _improved(problem: Problem, settings: Settings, simple: Run, bound_s: float)
             Progress(value_s=value_s, bound_s=bound_s, iterations=count.iterations, elapsed_s=count.elapsed_s)
         )
 
-    clocked = limits.time_limit_s is None and limits.iterations is None and not limits.watched
+    clocked = limits.time_limit_s is None and limits.iterations is None and limits.when is None
     stop = Stop(
         time_limit_s=TIME_LIMIT_S if clocked else limits.time_limit_s,
         iterations=limits.iterations,

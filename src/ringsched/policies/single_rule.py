@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ringsched.engine.problem import Problem
-from ringsched.policies.policy import Settings, priorities, solve_once
+from ringsched.policies.policy import Candidate, Settings, priorities, solve_once
+from ringsched.policies.sjf_bco import search_theta
+from ringsched.rules.runner import Runner
 from ringsched.rules.table import FIRST_FIT, LEAST_LOADED, LEAST_WORKLOAD, RANDOM_FIT, Rule
-from ringsched.search.bisection import Candidate, search_theta
 
 
 def solve_first_fit(problem: Problem, settings: Settings) -> Candidate | None:
@@ -32,8 +33,6 @@ def solve_lwf(problem: Problem, settings: Settings) -> Candidate | None:
 
 
 def _bisect(problem: Problem, settings: Settings, rule: Rule) -> Candidate | None:
-    from ringsched.rules.runner import Runner
-
     runner = Runner(problem, priorities(problem, settings.order), num_trials=problem.horizon.bit_length())
 
     def attempt(theta: int, limit: float) -> Candidate | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ringsched.errors import UnknownName
+from collections.abc import Mapping
+
+from ringsched.errors import InputError, UnknownName
 from ringsched.policies.exact import solve_exact
 from ringsched.policies.policy import ANY_ORDER, Policy
 from ringsched.policies.search import solve_search
@@ -25,8 +27,8 @@ DEFAULT_POLICY = "search"
 DEFAULT_ONLINE_POLICY = "fifo"
 
 _DISPATCHING = frozenset({"order"})
-_PLANNING = frozenset({"every"})
-_SEARCH = frozenset({"time-limit", "iterations"})
+_PLANNING = frozenset({"replan-every"})
+_SEARCH = frozenset({"time-limit", "max-schedules"})
 _BEST_FIT = "tightest server, else fewest"
 
 POLICIES: tuple[Policy, ...] = (
@@ -35,7 +37,7 @@ POLICIES: tuple[Policy, ...] = (
         order=ANY_ORDER,
         rule="one server, quiet links, or wait",
         search="anytime: order and placement",
-        options=_SEARCH | {"seed", "gap", "threads"},
+        options=_SEARCH | {"seed", "gap", "workers"},
         summary="as good as time allows; never worse than longest-first",
         solve=solve_search,
     ),
@@ -44,7 +46,7 @@ POLICIES: tuple[Policy, ...] = (
         order="smallest-first",
         rule="FA-FFP up to kappa GPUs, LBSGF above",
         search="theta by bisection, kappa in full",
-        options=frozenset({"theta", "kappa", "slack"}),
+        options=frozenset({"theta", "kappa", "server-slack"}),
         summary="the paper's algorithm (MobiHoc '22, Alg. 1 to 3)",
         solve=solve_sjf_bco,
         certify=certify_sjf_bco,
@@ -149,7 +151,7 @@ POLICIES: tuple[Policy, ...] = (
         order=ANY_ORDER,
         rule="as planned",
         search="policy `search` on the queue, when jobs arrive",
-        summary="plans again and again, running jobs fixed",
+        summary="re-plans when jobs arrive, running jobs fixed",
         solve=solve_search,
         online=_PLANNING | _SEARCH | {"objective"},
         plans=False,
@@ -170,3 +172,17 @@ def policy_named(name: str, *, online: bool = False) -> Policy:
 def policies(*, online: bool = False) -> tuple[Policy, ...]:
     """Return those that plan, or those that work over time."""
     return tuple(policy for policy in POLICIES if (policy.online is not None if online else policy.plans))
+
+
+def check_options(policy: Policy, given: Mapping[str, object], *, online: bool = False) -> None:
+    """Raise if something was given that the policy does not look at."""
+    for option, value in given.items():
+        if value is not None and option not in _options_of(policy, online):
+            takers = ", ".join(
+                other.name for other in policies(online=online) if option in _options_of(other, online)
+            )
+            raise InputError(f"means nothing to policy {policy.name!r}, only to {takers}", field=option)
+
+
+def _options_of(policy: Policy, online: bool) -> frozenset[str]:
+    return (policy.online or frozenset()) if online else policy.options

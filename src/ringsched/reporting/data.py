@@ -1,4 +1,4 @@
-"""All that a report shows, as plain data: the page reads it, and pictures on paper are drawn from it."""
+"""The data of a report, from which the page and the printed pictures are drawn."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ringsched.bounds.reasons import reason
 from ringsched.drawing import size_class, size_scale
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.errors import InputError
+from ringsched.formatting import duration, percent_above
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
-from ringsched.phrases import seconds
 from ringsched.reporting.gantt import Rows, Stretches, gantt_data, slowed_stretches, stretches_of
 from ringsched.reporting.links import job_levels, links_data, load_levels, most_jobs
 from ringsched.reporting.style import PLAN_COLOURS, Times, times_of
@@ -27,7 +27,7 @@ MOST_JOBS = 12  # rows and columns; more cannot be read
 
 
 def blame_data(ledger: Ledger, job_index: Mapping[str, int], times: Times) -> dict[str, Any]:
-    """Return the worst of the matrix, a row a victim and a column a culprit, and the totals of all."""
+    """Return the largest entries of the matrix (victims in rows, culprits in columns), and all totals."""
     victims, culprits = ledger.by_victim(), ledger.by_culprit()
     rows, columns = list(victims)[:MOST_JOBS], list(culprits)[:MOST_JOBS]
     matrix = ledger.matrix()
@@ -59,7 +59,7 @@ def finished_at(plan: Plan) -> list[float]:
 
 
 def soonest_ends(problem: Problem, makespan_bound_s: float) -> list[float]:
-    """Return how soon after the origin any plan can have ended the first, second, ... job, in seconds.
+    """Return lower bounds on the end of the first, second, ... job of any plan, in seconds after the origin.
 
     `k` jobs have needed the GPU-seconds of at least the `k` smallest best cases, which all GPUs together must
     have had since the origin, and no job ends before its own release and best case. The last end is
@@ -108,7 +108,7 @@ LOW = "low"  # such values are better
 def summary_data(plan: Plan, verdict: Verdict, metrics: Metrics | None) -> dict[str, Any]:
     """Return how a plan was made, whether it is valid, and its figures.
 
-    `metrics` are None for a plan that does not do what it says: where its GPU-seconds go means nothing.
+    `metrics` is None for a plan that does not run as stated, because its GPU time is undefined.
     """
     return {
         "policy": plan.policy,
@@ -126,15 +126,15 @@ def _figures(plan: Plan, metrics: Metrics | None) -> list[dict[str, Any]]:
     objective = objective_named(plan.objective)
     of_objective = "" if objective.is_default else f" on {objective.words}"
     figures = [
-        _figure("makespan", seconds(plan.makespan_s), plan.makespan_s, LOW),
-        _figure("mean completion", seconds(plan.mean_completion_s), plan.mean_completion_s, LOW),
+        _figure("makespan", duration(plan.makespan_s), plan.makespan_s, LOW),
+        _figure("mean completion", duration(plan.mean_completion_s), plan.mean_completion_s, LOW),
     ]
     if plan.weighted_completion_s is not None:
         value = plan.weighted_completion_s
-        figures.append(_figure("weighted completion", seconds(value), value, LOW))
+        figures.append(_figure("weighted completion", duration(value), value, LOW))
     figures += [
-        _figure(f"lower bound{of_objective}", seconds(plan.lower_bound_s), plan.lower_bound_s, None),
-        _figure("gap", f"{plan.gap:.3f}", plan.gap, LOW),
+        _figure(f"lower bound{of_objective}", duration(plan.lower_bound_s), plan.lower_bound_s, None),
+        _figure("gap", percent_above(plan.gap), plan.gap, LOW),
     ]
     if metrics is not None:
         shares = {
@@ -142,12 +142,14 @@ def _figures(plan: Plan, metrics: Metrics | None) -> list[dict[str, Any]]:
             "lost to contention": (metrics.contention_loss, LOW),
             "lost to spreading": (metrics.spreading_loss, LOW),
         }
-        figures += [_figure(name, f"{share:.1%}", share, better) for name, (share, better) in shares.items()]
+        figures += [
+            _figure(name, f"{100 * share:.1f} %", share, better) for name, (share, better) in shares.items()
+        ]
     return figures
 
 
 def _figure(name: str, text: str, value: float, better: str | None) -> dict[str, Any]:
-    return {"name": name, "text": text.replace("%", " %"), "value": value, "better": better}
+    return {"name": name, "text": text, "value": value, "better": better}
 
 
 FORMAT = "ringsched-report/1"
@@ -157,8 +159,8 @@ UNNAMED = "unnamed scenario"
 def report_data(scenario: Scenario, plans: Mapping[str, Plan]) -> dict[str, Any]:
     """Return the data of a report on plans of one scenario, by their labels; JSON can hold it.
 
-    A plan that is invalid is shown as it states itself; links and blame, which are about what really happens,
-    are left out if it does not do what it says.
+    An invalid plan is shown as written; links and contention, which come from the simulation, are left
+    out if it does not run as stated.
     """
     for label, plan in plans.items():
         check_belongs(scenario, label, plan)
@@ -195,7 +197,7 @@ def report_data(scenario: Scenario, plans: Mapping[str, Plan]) -> dict[str, Any]
 
 
 def check_belongs(scenario: Scenario, label: str, plan: Plan) -> None:
-    """Raise if a plan was made for another scenario: no picture of it would mean anything."""
+    """Raise if a plan was made for another scenario."""
     if plan.scenario_sha256 != scenario.sha256():
         raise InputError(
             "was made for another scenario, or the scenario was changed since", place=f"plan {label!r}"
@@ -226,7 +228,7 @@ def _plan_data(problem: Problem, rows: Rows, times: Times, label: str, plan: Pla
 
 
 def _ledger(scenario: Scenario, plan: Plan) -> tuple[Ledger | None, str]:
-    """Return the ledger, or None and why there is none: the plan does not do what it says."""
+    """Return the ledger, or None and the reason if the plan does not run as stated."""
     try:
         return explain(scenario, plan), ""
     except InputError as error:

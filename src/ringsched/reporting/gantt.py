@@ -1,4 +1,4 @@
-"""The Gantt chart: rows of GPUs, the jobs on them, and every run cut where its speed changes."""
+"""The Gantt chart: rows of GPUs, the jobs on them, and every run divided where its speed changes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ringsched.analysis.explain.parts import Floats, Split
-from ringsched.display import consecutive
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
+from ringsched.formatting import consecutive
 from ringsched.model import Cluster, Placement, Plan, Server
 from ringsched.reporting.style import Times
 
@@ -85,7 +85,7 @@ class Rows:
 
 
 SLOWER = 1 + 1e-9  # below this a factor is rounding
-SAME = 1e-6  # relative: nobody would see the difference
+SAME = 1e-6  # relative; smaller differences are not visible
 
 Slowed = tuple[float, float, float]  # from, until, and how many times as long an iteration takes at worst
 
@@ -100,7 +100,7 @@ class Stretches:
 
     @staticmethod
     def none() -> Stretches:
-        """Return the stretches of a job that crosses no link: nothing is to be said."""
+        """Return the stretches of a job that crosses no link."""
         return Stretches(np.zeros(0), np.zeros(0), np.zeros(0))
 
 

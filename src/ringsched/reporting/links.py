@@ -72,7 +72,7 @@ def _level(most: int, name: str, colours: tuple[str, str]) -> Level:
 def links_data(
     ledger: Ledger, stretches: Sequence[Stretches], rows: Rows, times: Times
 ) -> list[dict[str, Any]]:
-    """Return the links that are crossed at all, in the order of servers, then switches.
+    """Return the links that jobs cross, in the order of servers, then switches.
 
     `row` and `rows` say which GPUs are below a link. `steps` is flat: an instant, the jobs and the percentage
     of the bandwidth in use from there on, the next instant, ...
@@ -104,7 +104,7 @@ def most_jobs(plans: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _steps(link: LinkAccount, parts: Sequence[Stretches], times: Times) -> list[float]:
-    """Return the steps of one link, those that nobody would see left out."""
+    """Return the steps of one link, without invisible ones."""
     instants_s, which = np.unique(np.concatenate([part.instants_s for part in parts]), return_inverse=True)
     changes = np.concatenate([np.diff(part.gbps, prepend=0.0, append=0.0) for part in parts])
     gbps = np.cumsum(np.bincount(which, weights=changes))

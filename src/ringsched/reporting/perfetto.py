@@ -1,4 +1,4 @@
-"""Plans as a trace for the Perfetto viewer: a track a GPU, servers as processes, a counter a link.
+"""Plans as a trace for the Perfetto viewer: servers as processes, GPUs as threads, links as counters.
 
 The form is that of Chrome's trace events, in JSON: complete events (`X`) with begin and duration in
 microseconds, counters (`C`), and metadata (`M`) for names and order.
@@ -66,7 +66,7 @@ def _servers(
 def _slices(
     data: Mapping[str, Any], plan: Mapping[str, Any], at: int, track: list[tuple[int, int]]
 ) -> Iterator[Event]:
-    """Yield a job on each of its GPUs, and inside it the stretches in which others slow it."""
+    """Yield a job on each of its GPUs, and inside it the intervals in which contention slows it."""
     gantt, jobs, losses = plan["gantt"], data["jobs"], plan["losses"]
     job = gantt["job"][at]
     details = {"gpus": jobs["gpus"][job], "submit_s": jobs["submit"][job]}

@@ -1,4 +1,4 @@
-"""Ring all-reduce itself, executed on real vectors: what the model's exchange term stands for."""
+"""Ring all-reduce on real vectors, the basis of the model's exchange term."""
 
 from ringsched.ring.all_reduce import (
     SHARE_ONLY,

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ringsched.display import one_line
 from ringsched.errors import InputError
-from ringsched.phrases import counted
+from ringsched.formatting import counted, one_line
 
 
 def chunks_of(size: int, num_workers: int) -> tuple[slice, ...]:

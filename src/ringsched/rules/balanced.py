@@ -14,7 +14,7 @@ _JOB = 2
 _LOADS = 3
 
 
-@kernel
+@part  # a call with all these arrays costs more than the choice itself
 def balanced(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:

@@ -1,4 +1,4 @@
-"""Free links: a spread job starts only where its links have room, as in SRSF(n) of Wang et al. (2020)."""
+"""Free links: a spread job starts only on links with fewer than n jobs: SRSF(n) of Wang et al. (2020)."""
 
 from __future__ import annotations
 

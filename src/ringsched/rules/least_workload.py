@@ -16,8 +16,8 @@ def least_workload(
 ) -> bool:
     """Choose the least loaded GPUs for a job of up to κ GPUs, else those of the least busy servers.
 
-    What SJF-BCO's rule is without θ and λ: no server is chosen before it is known to have idle GPUs, so
-    nobody waits while there are enough.
+    SJF-BCO's rule without θ and λ: only servers with idle GPUs are chosen, so no job waits while there are
+    enough idle GPUs.
     """
     if arrays.gpus[job] <= kappa:
         return least_loaded(arrays, state, scratch, queue, job, limit, kappa)

@@ -18,9 +18,9 @@ from ringsched.rules.trial import DONE, run_trial
 
 
 class Runner:
-    """Runs a queue in one order again and again, with other rules and limits; see `queue_of`.
+    """Runs a queue in one order repeatedly, with other rules and limits; see `queue_of`.
 
-    `num_trials` is how often that will be, roughly.
+    `num_trials` is the approximate number of runs.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ def replay(
     planned = {job: gpus[job] for job in problem.queued}
     runner = Runner(problem, starts, release=starts, gpus=planned, origin=origin)
     makespan = runner.run(AS_PLANNED)
-    assert makespan is not None  # every placement is possible once the others have ended
+    assert makespan is not None  # every placement is possible once all other jobs have ended
     return runner.last()
 
 

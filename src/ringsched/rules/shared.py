@@ -1,8 +1,9 @@
-"""What placement rules share: room to work in, charges to GPUs, the best of many GPUs, a job's pace alone."""
+"""What placement rules share: scratch arrays, charges to GPUs, the best of many GPUs, a job's pace alone."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +15,10 @@ from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Arrays, Floats, Integers, State
 from ringsched.errors import InputError
-from ringsched.jit import kernel, part
+from ringsched.jit import by_pointer, kernel, part
 
 CHARGE_UNITS = 10**6  # millionths of a slot, or microseconds
-MAX_LOAD = 2**62  # what int64 holds with room to spare
+MAX_LOAD = 2**62  # far enough below the largest int64
 ANY_NUMBER = 2**31  # of jobs on a link
 
 
@@ -29,13 +30,24 @@ def estimate(problem: Problem, job: int) -> float:
     return problem.clock.units(stated) * (problem.iterations[job] / problem.scenario.jobs[job].iterations)
 
 
+def estimates_of(problem: Problem) -> list[float]:
+    """Return ρ̂ of every job."""
+    return [estimate(problem, job) for job in range(problem.num_jobs)]
+
+
+def overestimate(problem: Problem, estimates: Sequence[float]) -> float:
+    """Return u >= 1: the most that an estimate is above a best case (section 5, part 3)."""
+    ratios = (value / best for value, best in zip(estimates, problem.best_case, strict=True))
+    return max(1.0, max(ratios, default=1.0))
+
+
 def charges(problem: Problem) -> list[int]:
     """Return ρ̂_j / u for each job, rounded half to even.
 
-    u = max(1, max of estimate over best case), the same for every policy (section 5, part 3).
+    u, the `overestimate`, is the same for every policy.
     """
-    estimates = [estimate(problem, job) for job in range(problem.num_jobs)]
-    u = problem.overestimate(estimates)
+    estimates = estimates_of(problem)
+    u = overestimate(problem, estimates)
     result = [round(CHARGE_UNITS * value / u) for value in estimates]
     if sum(charge * gpus for charge, gpus in zip(result, problem.gpus, strict=True)) > MAX_LOAD:
         raise InputError(
@@ -44,6 +56,7 @@ def charges(problem: Problem) -> list[int]:
     return result
 
 
+@by_pointer
 class Queue(NamedTuple):
     """What a trial is given besides the cluster."""
 
@@ -60,8 +73,9 @@ class Queue(NamedTuple):
     waiting: Integers  # scratch: a heap of ranks
 
 
+@by_pointer
 class Scratch(NamedTuple):
-    """Preallocated; what stands in it has a meaning only to the rule that wrote it."""
+    """Preallocated arrays; their content is only meaningful to the rule that wrote it."""
 
     servers: Integers  # all servers, in order
     no_tie: Floats  # zero for each server
@@ -78,7 +92,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(arrays: Arrays) -> Scratch:
-    """Return room for a cluster."""
+    """Return scratch arrays for a cluster."""
     num_servers, num_gpus = arrays.num_servers, len(arrays.server_of)
     return Scratch(
         servers=np.arange(num_servers),
@@ -159,7 +173,7 @@ def _is_worse(context: tuple[Integers, Integers, Floats], gpu: int, other: int) 
 
 @kernel
 def alone(arrays: Arrays, state: State, scratch: Scratch, job: int) -> tuple[float, bool]:
-    """Return tau on the chosen GPUs, ascending, without contention, and whether somebody is on its links."""
+    """Return tau on the chosen GPUs, ascending, without contention, and whether its links have other jobs."""
     links, wanted, below = arrays.links, arrays.gpus[job], scratch.below
     num_on_link = state.traffic.num_on_link
     gbps, shares_links, num_servers, at = math.inf, False, 0, 0

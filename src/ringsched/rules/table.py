@@ -83,7 +83,7 @@ def fixed(arrays: Arrays, state: State, job: int, planned: Integers) -> bool:
 def as_planned(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
-    """Choose the GPUs that stand in the queue."""
+    """Choose the GPUs that the queue lists for the job."""
     return fixed(arrays, state, job, queue.planned)
 
 
@@ -175,5 +175,5 @@ def place_own(
 def own_rule(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
-    """Stand for the user's rule."""
+    """Be replaced by the user's rule."""
     return False

@@ -22,13 +22,13 @@ from ringsched.model.objective import Objective
 from ringsched.model.plan import GOOD_ENOUGH, INTERRUPTED, SCHEDULES, STALLED, TIME
 from ringsched.rules.shared import Scratch, new_scratch
 from ringsched.search.chain import BEST, Chain, descend, new_chain
-from ringsched.search.schedule import Task, starting_habits, starting_orders, task_of
+from ringsched.search.schedule import Task, starting_modes, starting_orders, task_of
 
 NUM_CHAINS = 8
 STALE_STEPS = 1000  # of every chain for every job, after which it ends: a small queue is done early
 _ROUNDS_TO_EXCHANGE = 4
 _SLICE_S = 0.02  # how long a thread works before it looks at the clock again
-_LOOK_S = 0.1  # how often progress is told
+_LOOK_S = 0.1  # how often progress is reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class AnytimeSearch:
     def best(self) -> Run:
         """Return the best schedule so far."""
         chain = self._leader().chain
-        worker = self._new_worker(chain.best_order, chain.best_habit, 0, self._cost)
+        worker = self._new_worker(chain.best_order, chain.best_mode, 0, self._cost)
         self._enter(worker)
         return run_of(self._arrays, worker.state)
 
@@ -187,7 +187,7 @@ class AnytimeSearch:
             return TIME
         if stop.asked():
             return INTERRUPTED
-        if clock_only:  # the rest is looked at when all chains stand at the same count
+        if clock_only:  # the rest is checked when all chains have made the same number of steps
             return None
         if self.value_s <= stop.value_s:
             return GOOD_ENOUGH
@@ -199,7 +199,7 @@ class AnytimeSearch:
         worst = max(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
         if worst.chain.values[BEST] > leader.chain.values[BEST]:
             worst.chain.new_order[:] = leader.chain.best_order
-            worst.chain.new_habit[:] = leader.chain.best_habit
+            worst.chain.new_mode[:] = leader.chain.best_mode
             self._enter(worst)
 
     def _leader(self) -> _Worker:
@@ -224,28 +224,28 @@ class AnytimeSearch:
     def _best_starts(self) -> list[_Worker]:
         """Return chains at the best of the starts, with different slopes."""
         starts = [
-            (order, habit)
-            for habit in starting_habits(self.problem)
+            (order, mode)
+            for mode in starting_modes(self.problem)
             for order in starting_orders(self.problem, self.objective, self._task.weight.tolist())
         ]
         values = [math.inf] * len(starts)
-        for at, (order, habit) in enumerate(starts):
+        for at, (order, mode) in enumerate(starts):
             if at == 0 or not self.asked():  # who asks it to end gets the first
-                worker = self._new_worker(order, habit, 0, self._cost)
+                worker = self._new_worker(order, mode, 0, self._cost)
                 self._enter(worker)
                 values[at] = float(worker.chain.values[BEST])
         ranked = sorted(range(len(starts)), key=lambda at: (values[at], at))
         slopes = self.objective.slopes
         workers = []
         for number in range(NUM_CHAINS):
-            order, habit = starts[ranked[number % len(starts)]]
-            worker = self._new_worker(order, habit, number, slopes[number % len(slopes)])
+            order, mode = starts[ranked[number % len(starts)]]
+            worker = self._new_worker(order, mode, number, slopes[number % len(slopes)])
             self._enter(worker)
             workers.append(worker)
         return workers
 
-    def _new_worker(self, order: Integers, habit: Integers, number: int, cost: int) -> _Worker:
-        chain = new_chain(self.problem.num_jobs, order, habit, f"{self.seed}/{number}")
+    def _new_worker(self, order: Integers, mode: Integers, number: int, cost: int) -> _Worker:
+        chain = new_chain(self.problem.num_jobs, order, mode, f"{self.seed}/{number}")
         return _Worker(chain, cost, new_state(self._arrays), new_scratch(self._arrays))
 
     @property

@@ -1,4 +1,7 @@
-"""One chain of the search: change the genes a little, keep what is not worse, leave what leads nowhere."""
+"""One chain of the local search: change the solution a little, keep it if not worse, perturb it if stuck.
+
+A solution is an order of the jobs and a placement mode for each of them.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ringsched.engine.state import Arrays, Floats, Integers, State
-from ringsched.jit import kernel, part
+from ringsched.jit import by_pointer, kernel, part
 from ringsched.model.objective import COMPLETION
 from ringsched.rules.shared import Scratch
-from ringsched.search.schedule import NUM_HABITS, PRUNED, Task, decode, total_cost
+from ringsched.search.schedule import NUM_MODES, PRUNED, Task, decode, total_cost
 
 # L'Ecuyer (CACM 31, 1988): two small generators whose difference has a period of 2.3e18; all fits int64.
 _FIRST = 2147483563
@@ -35,23 +38,23 @@ def below(chance: Integers, limit: int) -> int:
 # In percent.
 _LATE = 60  # moves of one of the jobs that end last
 _EARLIER = 80  # of those, how many go to an earlier place for certain
-_HABIT = 20
-_PEERS = 40  # exchanges with a job of the same size, which leave the others where they are
+_MODE = 20  # changes of a placement mode
+_PEERS = 40  # exchanges with a job of the same size, which leave all other jobs where they are
 
 
 @kernel
 def move(
-    task: Task, order: Integers, habit: Integers, rank: Integers, late: Integers, chance: Integers
+    task: Task, order: Integers, mode: Integers, rank: Integers, late: Integers, chance: Integers
 ) -> None:
     """Change one thing; `rank` is kept the inverse of `order`."""
     is_late = below(chance, 100) < _LATE
     job = late[below(chance, len(late))] if is_late else order[below(chance, len(order))]
     kind = below(chance, 100)
-    if kind < _HABIT:
-        habit[job] = below(chance, NUM_HABITS)
+    if kind < _MODE:
+        mode[job] = below(chance, NUM_MODES)
         return
     place = rank[job]
-    if kind < _HABIT + _PEERS:
+    if kind < _MODE + _PEERS:
         first = task.peer_first[job]
         other = task.peers[first + below(chance, task.peer_end[job] - first)]
         to = rank[other]
@@ -86,38 +89,39 @@ def _put(order: Integers, rank: Integers, job: int, place: int) -> None:
 
 
 _NUM_LATE = 10  # the jobs that end last, which moves aim at and the tie-breaker counts
-_KICK = 8  # moves
+_NUM_PERTURBING = 8  # moves of one perturbation
 
 # Places in `values`.
-COST = 0  # of the present genes
+COST = 0  # of the current solution
 TIE = 1
-BEST = 2  # the objective of the best genes
+BEST = 2  # the objective of the best solution
 
 # Places in `counts`.
 STALE = 0
 
 
+@by_pointer
 class Chain(NamedTuple):
-    """Genes, and what is known of them; jobs to be placed only."""
+    """The current, the new and the best solution; queued jobs only."""
 
     order: Integers  # job at each rank
-    habit: Integers  # of each job
+    mode: Integers  # placement mode of each job
     rank: Integers  # of each job
     late: Integers  # jobs that end last
-    new_order: Integers  # the same for a change that is tried
-    new_habit: Integers
+    new_order: Integers  # the same for the solution that is tried
+    new_mode: Integers
     new_rank: Integers
     new_late: Integers
     best_order: Integers
-    best_habit: Integers
+    best_mode: Integers
     next_rank: Integers  # scratch
     values: Floats
     counts: Integers
     chance: Integers
 
 
-def new_chain(num_jobs: int, order: Integers, habit: Integers, seed: str) -> Chain:
-    """Return a chain that begins with these genes; `descend` tells what they are worth."""
+def new_chain(num_jobs: int, order: Integers, mode: Integers, seed: str) -> Chain:
+    """Return a chain that begins with this solution; `descend` evaluates it."""
 
     def integers(size: int) -> Integers:
         return np.zeros(size, dtype=np.int64)
@@ -125,15 +129,15 @@ def new_chain(num_jobs: int, order: Integers, habit: Integers, seed: str) -> Cha
     num_late = min(len(order), _NUM_LATE)
     return Chain(
         order=order.copy(),
-        habit=habit.copy(),
+        mode=mode.copy(),
         rank=integers(num_jobs),
         late=integers(num_late),
         new_order=order.copy(),
-        new_habit=habit.copy(),
+        new_mode=mode.copy(),
         new_rank=integers(num_jobs),
         new_late=integers(num_late),
         best_order=order.copy(),
-        best_habit=habit.copy(),
+        best_mode=mode.copy(),
         next_rank=integers(len(order) + 1),
         values=np.full(3, np.inf),
         counts=integers(1),
@@ -145,11 +149,11 @@ def new_chain(num_jobs: int, order: Integers, habit: Integers, seed: str) -> Cha
 def _enter(
     arrays: Arrays, state: State, scratch: Scratch, task: Task, chain: Chain, cost: int, objective: int
 ) -> None:
-    """Take the genes in `new_order` and `new_habit` as the present ones, whatever they cost."""
+    """Make the solution in `new_order` and `new_mode` the current one, whatever it costs."""
     for rank in range(len(chain.new_order)):
         chain.new_rank[chain.new_order[rank]] = rank
     value = decode(
-        arrays, state, scratch, task, chain.new_order, chain.new_habit, chain.next_rank, cost, PRUNED
+        arrays, state, scratch, task, chain.new_order, chain.new_mode, chain.next_rank, cost, PRUNED
     )
     _accept(arrays, state, task, chain, value, _tie(state, chain, cost), objective)
     chain.counts[STALE] = 0
@@ -167,16 +171,16 @@ def descend(
     num_steps: int,
     enters: bool,
 ) -> None:
-    """Make steps that do not make it worse; after too many in vain, go on from the best with a kick.
+    """Make steps that do not increase the cost; after too many without progress, perturb the best solution.
 
-    `enters` says to begin with the genes in `new_order` and `new_habit`, whatever they cost.
+    With `enters`, begin with the solution in `new_order` and `new_mode`, whatever it costs.
     """
     is_new, left = enters, num_steps
     while is_new or left > 0:
         if not is_new:
             left -= 1
             if chain.counts[STALE] >= task.patience:
-                _kick(task, chain)
+                _perturb(task, chain)
                 is_new = True
         if is_new:
             is_new = False
@@ -184,7 +188,7 @@ def descend(
             continue
         chain.counts[STALE] += 1
         _copy(chain.order, chain.new_order)
-        _copy(chain.habit, chain.new_habit)
+        _copy(chain.mode, chain.new_mode)
         _copy(chain.rank, chain.new_rank)
         for _ in range(1 + below(chain.chance, 2)):
             _change(task, chain)
@@ -194,7 +198,7 @@ def descend(
             scratch,
             task,
             chain.new_order,
-            chain.new_habit,
+            chain.new_mode,
             chain.next_rank,
             cost,
             chain.values[COST],
@@ -215,30 +219,30 @@ def _accept(
     chain.values[COST] = value
     chain.values[TIE] = tie
     _copy(chain.new_order, chain.order)
-    _copy(chain.new_habit, chain.habit)
+    _copy(chain.new_mode, chain.mode)
     _copy(chain.new_rank, chain.rank)
     _copy(chain.new_late, chain.late)
     reached = total_cost(arrays, state, task, objective)
     if reached < chain.values[BEST]:
         chain.values[BEST] = reached
         _copy(chain.order, chain.best_order)
-        _copy(chain.habit, chain.best_habit)
+        _copy(chain.mode, chain.best_mode)
 
 
 @part
-def _kick(task: Task, chain: Chain) -> None:
-    """Go back to the best genes and change them more than a step would."""
+def _perturb(task: Task, chain: Chain) -> None:
+    """Go back to the best solution and change it more than a step would."""
     _copy(chain.best_order, chain.new_order)
-    _copy(chain.best_habit, chain.new_habit)
+    _copy(chain.best_mode, chain.new_mode)
     for rank in range(len(chain.new_order)):
         chain.new_rank[chain.new_order[rank]] = rank
-    for _ in range(_KICK):
+    for _ in range(_NUM_PERTURBING):
         _change(task, chain)
 
 
 @part
 def _change(task: Task, chain: Chain) -> None:
-    move(task, chain.new_order, chain.new_habit, chain.new_rank, chain.late, chain.chance)
+    move(task, chain.new_order, chain.new_mode, chain.new_rank, chain.late, chain.chance)
 
 
 @part

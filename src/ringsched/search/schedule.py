@@ -1,4 +1,4 @@
-"""From genes to a schedule: a queue in which jobs may step past one that waits, and where chains begin."""
+"""From a solution to its schedule: a queue with backfilling; and the solutions that chains begin with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ringsched.engine.events import advance, next_event, next_release, start
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import NUM_IDLE, Arrays, Floats, Integers, State, reset
-from ringsched.jit import kernel, part
+from ringsched.jit import by_pointer, kernel, part
 from ringsched.model.objective import LAST_FINISH, TARDINESS, Objective
 from ringsched.rules.best_fit import one_server
 from ringsched.rules.quiet_links import over_quiet_links
@@ -18,8 +18,9 @@ from ringsched.rules.shared import Scratch
 from ringsched.rules.table import fixed
 
 
+@by_pointer
 class Task(NamedTuple):
-    """What the search is about."""
+    """The problem, as the kernels of the search read it."""
 
     release: Floats  # of each job
     arrivals: Integers  # jobs to be placed, by release
@@ -32,7 +33,7 @@ class Task(NamedTuple):
     peer_end: Integers  # ... and end
     largest_server: int
     target: float  # no makespan can be below it
-    patience: int  # steps without progress before a chain is kicked
+    patience: int  # steps without progress before a chain is perturbed
 
 
 def task_of(problem: Problem, arrays: Arrays, objective: Objective, target_s: float) -> Task:
@@ -59,11 +60,11 @@ def task_of(problem: Problem, arrays: Arrays, objective: Objective, target_s: fl
     )
 
 
-# Habits: what a job does when no server has room for all of it now.
-FLEXIBLE = 0  # spreads, over the quietest links
+# Placement modes: what a job does when no single server has enough idle GPUs for it.
+FLEXIBLE = 0  # spreads over the links with the fewest jobs
 PATIENT = 1  # waits for a server, if one is large enough
-QUIET = 2  # spreads only over links that nobody uses
-NUM_HABITS = 3
+QUIET = 2  # spreads only over links that no job uses
+NUM_MODES = 3
 
 PRUNED = math.inf
 _NO_RANK = -1
@@ -76,15 +77,15 @@ def decode(
     scratch: Scratch,
     task: Task,
     order: Integers,
-    habit: Integers,
+    mode: Integers,
     next_rank: Integers,
     cost: int,
     limit: float,
 ) -> float:
-    """Run the jobs in this order and with these habits; return what that costs.
+    """Run the jobs in this order and with these placement modes; return the cost of the schedule.
 
-    At every event the whole queue is passed through, and whoever finds a place starts. Gives up (PRUNED)
-    as soon as the cost must exceed `limit`. `next_rank` is scratch, one longer than the order.
+    At every event, each waiting job is tried in order and starts if it fits. Returns PRUNED as soon as
+    the cost must exceed `limit`. `next_rank` is scratch, one longer than the order.
     """
     reset(arrays, state)
     for job in task.running:
@@ -101,7 +102,7 @@ def decode(
             if task.release[task.arrivals[num_arrived]] > state.now[0]:
                 break
             num_arrived += 1
-        least = _pass(arrays, state, scratch, task, order, habit, next_rank, cost, limit, least)
+        least = _pass(arrays, state, scratch, task, order, mode, next_rank, cost, limit, least)
         if least > limit:
             return PRUNED
         time = next_event(arrays, state, next_release(task.release, task.arrivals, num_arrived))
@@ -117,13 +118,13 @@ def _pass(
     scratch: Scratch,
     task: Task,
     order: Integers,
-    habit: Integers,
+    mode: Integers,
     next_rank: Integers,
     cost: int,
     limit: float,
     least: float,
 ) -> float:
-    """Go through the queue once and start whoever finds a place; return the least cost as it is now."""
+    """Go through the queue once and start each job that fits; return the new lower bound on the cost."""
     now = state.now[0]
     largest_idle = _largest_idle(state)
     before = len(order)
@@ -131,7 +132,7 @@ def _pass(
     while rank != _NO_RANK and largest_idle > 0:
         job = order[rank]
         placed = task.release[job] <= now and _place(
-            arrays, state, scratch, task, job, habit[job], largest_idle
+            arrays, state, scratch, task, job, mode[job], largest_idle
         )
         if placed:
             start(arrays, state, job, 0)
@@ -179,14 +180,14 @@ def _later(arrays: Arrays, task: Task, cost: int, least: float, job: int, now: f
 
 @part
 def _place(
-    arrays: Arrays, state: State, scratch: Scratch, task: Task, job: int, habit: int, largest_idle: int
+    arrays: Arrays, state: State, scratch: Scratch, task: Task, job: int, mode: int, largest_idle: int
 ) -> bool:
     wanted = arrays.gpus[job]
     if wanted <= largest_idle:
         return one_server(arrays, state, job)
-    if wanted > state.counts[NUM_IDLE] or (habit == PATIENT and wanted <= task.largest_server):
+    if wanted > state.counts[NUM_IDLE] or (mode == PATIENT and wanted <= task.largest_server):
         return False
-    return over_quiet_links(arrays, state, scratch, job, 0 if habit == QUIET else len(arrays.gpus))
+    return over_quiet_links(arrays, state, scratch, job, 0 if mode == QUIET else len(arrays.gpus))
 
 
 @part
@@ -200,7 +201,7 @@ def _largest_idle(state: State) -> int:
 
 @part
 def _link(next_rank: Integers) -> None:
-    """Make a list of all ranks; its head stands behind them."""
+    """Make a linked list of all ranks; the last entry is its head."""
     head = len(next_rank) - 1
     next_rank[head] = _NO_RANK
     for rank in range(head - 1, -1, -1):
@@ -229,9 +230,9 @@ def starting_orders(problem: Problem, objective: Objective, weight: list[float])
     return [_sorted(problem, key) for key in keys]
 
 
-def starting_habits(problem: Problem) -> list[Integers]:
-    """Return habits for all jobs alike."""
-    return [np.full(problem.num_jobs, habit, dtype=np.int64) for habit in (PATIENT, FLEXIBLE)]
+def starting_modes(problem: Problem) -> list[Integers]:
+    """Return the placement modes to begin with, the same for all jobs."""
+    return [np.full(problem.num_jobs, mode, dtype=np.int64) for mode in (PATIENT, FLEXIBLE)]
 
 
 def _sizes(problem: Problem) -> list[tuple[float, int]]:

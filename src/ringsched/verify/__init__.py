@@ -1,4 +1,4 @@
-"""The independent judge of plans.
+"""The independent check of plans.
 
 It imports the data model and nothing else of ours, and keeps its own copy of the formulas, so that a
 mistake in the planner cannot hide itself here.

@@ -1,4 +1,4 @@
-"""The arguments behind bounds beyond the core, each evaluated anew at the terms that the plan states."""
+"""The arguments behind bounds beyond the core, each recomputed from the terms that the plan states."""
 
 from __future__ import annotations
 
@@ -141,21 +141,21 @@ def long_jobs(facts: Facts, terms: Terms) -> float:
 
 
 def server_classes(facts: Facts, terms: Terms) -> float:
-    """Jobs inside servers take units, spread ones more GPU-time; a price on units weighs the two."""
+    """Packed jobs take units, spread ones more GPU-time; a price on units weighs the two."""
     release, unit = instant(facts, terms, "release_s"), whole(terms, "unit", facts.capacity)
     jobs = facts.scenario.jobs
     setter = next((at for at, job in enumerate(jobs) if job.name == terms.get("job")), None)
     if setter is None:
         raise BadTerms("names no job of the scenario as its job")
     # The price of a unit-second is extra / taken; all is multiplied by what is taken.
-    extra = jobs[setter].gpus * (facts.spread[setter] - facts.inside[setter])
-    taken = jobs[setter].gpus // unit * facts.inside[setter]
+    extra = jobs[setter].gpus * (facts.spread[setter] - facts.packed[setter])
+    taken = jobs[setter].gpus // unit * facts.packed[setter]
     if not (0 < extra < math.inf and taken):
         raise BadTerms(f"cannot take its price from job {jobs[setter].name!r}, which has no choice")
     paid: float = 0
     for at in _released(facts, release):
-        gpus, inside, spread = jobs[at].gpus, facts.inside[at], facts.spread[at]
-        paid += min((taken * gpus + extra * (gpus // unit)) * inside, taken * gpus * spread)
+        gpus, packed, spread = jobs[at].gpus, facts.packed[at], facts.spread[at]
+        paid += min((taken * gpus + extra * (gpus // unit)) * packed, taken * gpus * spread)
     available = sum(server.capacity // unit for server in facts.network.servers)
     pace = taken * facts.capacity + extra * available
     return release + (-(-paid // pace) if facts.scenario.time.slotted else paid / pace)
@@ -273,7 +273,7 @@ def _mean_s(facts: Facts, ends: list[float], objective: str) -> float:
 
 
 def _unknown(bound: Bound, names: list[str]) -> Violation:
-    return _violation(f"there is no bound {bound.name!r} here, only {', '.join(names) or 'none at all'}")
+    return _violation(f"there is no bound {bound.name!r} here, only {', '.join(names) or 'none'}")
 
 
 def _violation(message: str) -> Violation:

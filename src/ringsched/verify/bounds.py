@@ -1,4 +1,4 @@
-"""The verifier's own copy of the objectives, of the core bounds, and of how fast a job can be at all."""
+"""The verifier's own copy of the objectives, of the core bounds, and of the fastest run of a job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Facts:
         return [self.clock.release(job.submit_s) for job in self.scenario.jobs]
 
     @cached_property
-    def inside(self) -> list[float]:
+    def packed(self) -> list[float]:
         """Return how long each job takes in one server; infinity if it cannot be in one."""
         largest = max(server.capacity for server in self.network.servers)
         return [
@@ -46,7 +46,7 @@ class Facts:
     @cached_property
     def best(self) -> list[float]:
         """Return the shorter of the two."""
-        return [min(pair) for pair in zip(self.inside, self.spread, strict=True)]
+        return [min(pair) for pair in zip(self.packed, self.spread, strict=True)]
 
     def _duration(self, job: Job, speeds: list[tuple[float, int]], least_servers: int) -> float:
         if job.running_on is not None:
@@ -79,8 +79,8 @@ class Facts:
                 needed = max(2, bisect_left(held, gpus) + 1)
                 if needed <= len(held) and needed < fewest:
                     fewest = needed
-                    inside = self.network.intra_gbps if needed < gpus else math.inf
-                    yield min(bandwidth, inside), needed
+                    within = self.network.intra_gbps if needed < gpus else math.inf
+                    yield min(bandwidth, within), needed
             if gpus <= len(links):
                 yield links[gpus - 1], gpus
 
@@ -158,7 +158,7 @@ def best_case(job: Job, network: Network, clock: Clock) -> float:
     if job.running_on is None:
         tau_s = network.best_tau_s(job)
     else:
-        # As if nobody shared its links.
+        # As if no other job used its links.
         tau_s = network.tau_s(
             job, network.shape({server: len(gpus) for server, gpus in job.running_on.items()})
         )

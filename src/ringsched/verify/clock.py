@@ -69,7 +69,7 @@ class Clock(Protocol):
         """Whether a stated time is that instant."""
 
     def overlaps(self, begin: float, end: float, shorter: float) -> bool:
-        """Whether two holds, the shorter of which lasts so long, share more than no time at all."""
+        """Whether `begin` to `end` is more than a rounding error for holds of at least `shorter`."""
 
     def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
         """Whether a stated total is the recomputed one; `scale` is the largest number that went into it."""

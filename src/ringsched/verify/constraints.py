@@ -33,7 +33,7 @@ def check_names(scenario: Scenario, names: Sequence[str]) -> Iterator[Violation]
     known = [name for name in counts if name in position]
     for found, expected in zip(known, sorted(known, key=position.__getitem__), strict=True):
         if found != expected:
-            problem = f"stands where job {expected!r} is expected: jobs must be in the scenario's order"
+            problem = f"is listed where job {expected!r} is expected: jobs must be in the scenario's order"
             yield _violation("job-order", found, problem)
             return
 
@@ -142,7 +142,7 @@ def _violation(constraint: str, job: str, problem: str) -> Violation:
     return Violation(constraint=constraint, message=f"job {job!r} {problem}", job=job)
 
 
-# All jobs on one GPU clash in quadratically many pairs; nobody reads more than this.
+# All jobs on one GPU clash in quadratically many pairs; more than this are not listed.
 MOST_PAIRS = 10_000
 
 
@@ -165,7 +165,7 @@ def check_overlaps(holds: Iterable[Hold], clock: Clock) -> Iterator[Violation]:
         pair = (min(first, second), max(first, second))
         if pair not in clashes and len(clashes) == MOST_PAIRS:
             message = (
-                f"more than {MOST_PAIRS} pairs of jobs hold GPUs at the same time; the others are not listed"
+                f"more than {MOST_PAIRS} pairs of jobs hold GPUs at the same time; the rest is not listed"
             )
             yield Violation(constraint="gpu-overlap", message=message)
             break

@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from ringsched.errors import InputError
 from ringsched.model import Contention, Job, Scenario
 
-_WISH, _PART = 0, 1  # of equals, wishes come first
+_REQUEST, _PART = 0, 1  # of equal rates, requests come first
 
 
 def connected(
@@ -28,13 +29,13 @@ def connected(
 
 
 def fair_rates(
-    wishes: Mapping[int, float], links_of: Mapping[int, Sequence[int]], speeds: Sequence[float]
+    requests: Mapping[int, float], links_of: Mapping[int, Sequence[int]], speeds: Sequence[float]
 ) -> dict[int, float]:
-    """Return the max-min fair rate of every job: no more than its wish, no link over its speed.
+    """Return the max-min fair rate of every job: no more than it requests, no link over its speed.
 
-    A job gets less than its wish only on a link that is full and on which nobody has more. So as long as
-    some have no rate: the smallest of all wishes and of all equal parts of what a link has left is the
-    rate of whoever it belongs to.
+    A job gets less than it requests only on a full link on which no job has a higher rate. So, as long as
+    some jobs have no rate, take the smallest of their requests and of the equal parts of what each link has
+    left. It is the rate of the job that requests it, or of the jobs on that link.
 
     Examples
     --------
@@ -43,16 +44,16 @@ def fair_rates(
     """
     rates: dict[int, float] = {}
     waiting: dict[int, set[int]] = {}  # on each link, for a rate
-    for job in wishes:
+    for job in requests:
         for link in links_of[job]:
             waiting.setdefault(link, set()).add(job)
     left = {link: speeds[link] for link in waiting}
-    smallest = [(wish, _WISH, job) for job, wish in wishes.items()]
+    smallest = [(request, _REQUEST, job) for job, request in requests.items()]
     smallest += [(speeds[link] / len(jobs), _PART, link) for link, jobs in waiting.items()]
     heapq.heapify(smallest)
-    while len(rates) < len(wishes):
+    while len(rates) < len(requests):
         rate, kind, which = heapq.heappop(smallest)
-        content = [which] if kind == _WISH else sorted(waiting[which])
+        content = [which] if kind == _REQUEST else sorted(waiting[which])
         if kind == _PART and content:
             # What others have taken since was less than an equal part each, so the part has only grown.
             part = left[which] / len(content)
@@ -82,6 +83,16 @@ class Shape:
     crossed: tuple[int, ...]
     num_servers: int
     shares_server: bool
+
+
+class Iteration(NamedTuple):
+    """What an iteration consists of: Gbit exchanged, other communication, both passes, and the buckets."""
+
+    gbit: float
+    other_s: float
+    forward_s: float
+    backward_s: float
+    buckets: int
 
 
 class Network:
@@ -173,13 +184,22 @@ class Network:
     def tau_at(self, job: Job, bandwidth_gbps: float, num_servers: int) -> float:
         """Return tau_j when the slowest link of its ring has so much, and it uses so many servers."""
         # tau_j = 2m(w-1)/w / B + m(w-1)/w / C + xi2 * servers + forward * minibatch + backward, eq. (8).
-        chunks_gbit = job.gradient_mb * GBIT_PER_MB * ((job.gpus - 1) / job.gpus)
-        communication_s = 0.0
-        if chunks_gbit > 0:
-            exchange_s = 2 * chunks_gbit / bandwidth_gbps if bandwidth_gbps > 0 else math.inf
-            communication_s = exchange_s + chunks_gbit / self.reduce_gbps
-        compute_s = (job.forward_ms * job.minibatch + job.backward_ms) * 1e-3
-        return communication_s + self.latency_s * num_servers + compute_s
+        gbit, other_s, forward_s, backward_s, n = self.iteration(job, num_servers)
+        exchange_s = 0.0
+        if gbit > 0:
+            exchange_s = gbit / bandwidth_gbps if bandwidth_gbps > 0 else math.inf
+        communication_s = exchange_s + other_s
+        # Bucket i of n is ready after i/n of the backward pass, and is sent after the bucket before it.
+        # Either the last bucket waits for the backward pass, or all follow the first without a pause.
+        return forward_s + max(backward_s + communication_s / n, backward_s / n + communication_s)
+
+    def iteration(self, job: Job, num_servers: int) -> Iteration:
+        """Return the parts of an iteration of a job on so many servers."""
+        gbit = self.exchanged_gbit(job)
+        other_s = gbit / 2 / self.reduce_gbps + self.latency_s * num_servers
+        return Iteration(
+            gbit, other_s, job.forward_ms * job.minibatch * 1e-3, job.backward_ms * 1e-3, job.buckets
+        )
 
     @cached_property
     def _capacities(self) -> list[int]:
@@ -209,7 +229,7 @@ class Network:
 
 
 def check_known(contention: Contention) -> None:
-    """Refuse a contention model that the verifier has no code of its own for."""
+    """Refuse a contention model that the verifier does not implement."""
     if contention.model not in KNOWN:
         raise InputError(
             f"{contention.model_name!r} is not known to the verifier, which checks {', '.join(KNOWN)}",

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.verify.iteration_time import fair_rates
+from ringsched.verify.iteration_time import Iteration, fair_rates
 
-# What every job meets is worked out so often, from what was found the time before.
+# Number of rounds; each estimates the jobs that a job meets from the result of the round before.
 TIMES = 2
-# So many jobs are held against all others at a time, so that large crowds need little memory.
+# Number of jobs compared with all jobs at a time, to limit the memory.
 AT_A_TIME = 512
 Vector = NDArray[np.float64]
 Normal = tuple[Vector, Vector]  # of each job: the mean, and the variance
@@ -24,8 +24,7 @@ def phased_taus(
     alone_gbps: Mapping[int, float],
     links_of: Mapping[int, Sequence[int]],
     speeds: Sequence[float],
-    exchanged_gbit: Sequence[float],
-    rest_s: Sequence[float],
+    iterations: Sequence[Iteration],
 ) -> dict[int, float]:
     """Return tau of jobs whose exchanges share links fairly at each moment, and meet there by chance.
 
@@ -33,17 +32,19 @@ def phased_taus(
     ----------
     alone_gbps
         How fast each job exchanges with its links for itself.
-    exchanged_gbit, rest_s
-        Of each job: what it exchanges in an iteration, and how long all the rest of it takes.
+    iterations
+        Of each job: what an iteration consists of.
     """
-    # The slowest they can be: everybody exchanges all the time.
+    # The slowest they can be: every job exchanges all the time.
     crowded = fair_rates(alone_gbps, links_of, speeds)
     crossing = Counter(link for job in crowded for link in links_of[job])
-    # Links with nobody else on them do not matter.
+    # Links with only one job do not matter.
     met_on = {job: sorted(link for link in links_of[job] if crossing[link] > 1) for job in crowded}
     row = {link: at for at, link in enumerate(link for link in crossing if crossing[link] > 1)}
     if not row:
-        return {job: rest_s[job] + exchanged_gbit[job] / alone_gbps[job] for job in crowded}
+        jobs = list(crowded)
+        taus, _ = _taus(_columns(iterations, jobs), np.array([alone_gbps[job] for job in jobs]))
+        return dict(zip(jobs, taus.tolist(), strict=True))
     jobs = sorted(crowded, key=lambda job: len(met_on[job]), reverse=True)
     there = np.zeros((len(row), len(jobs)))
     meetings = [Meeting([], []) for _ in met_on[jobs[0]]]
@@ -53,19 +54,18 @@ def phased_taus(
             meeting.link.append(row[link])
             meeting.ratio.append(alone_gbps[job] / speeds[link])
     least, most = (np.array([gbps[job] for job in jobs]) for gbps in (crowded, alone_gbps))
-    gbit, rest = (np.array([amount[job] for job in jobs]) for amount in (exchanged_gbit, rest_s))
+    columns = _columns(iterations, jobs)
     groups = [slice(at, at + AT_A_TIME) for at in range(0, len(jobs), AT_A_TIME)]
     weight = [weights(least, some) for some in groups]
-    taus = rest + _seconds(gbit, least)
+    taus, busy = _taus(columns, least)
     for _ in range(TIMES):
-        busy = 1 - rest / taus
         part = np.concatenate(
             [
                 left_for_some(beside, busy, there, meetings, some)
                 for beside, some in zip(weight, groups, strict=True)
             ]
         )
-        taus = rest + _seconds(gbit, np.maximum(least, most * part))
+        taus, busy = _taus(columns, np.maximum(least, most * part))
     return dict(zip(jobs, taus.tolist(), strict=True))
 
 
@@ -87,7 +87,7 @@ def weights(least: Vector, some: slice) -> Vector:
     own = least[some][:, np.newaxis]
     table = np.ones((len(own), len(least)))
     np.divide(least, own, out=table, where=least < own)
-    np.fill_diagonal(table[:, some], 0)  # nobody is an other
+    np.fill_diagonal(table[:, some], 0)  # a job does not meet itself
     return table
 
 
@@ -135,7 +135,7 @@ def left_for_some(
         np.maximum(widest[:num], ratio, out=widest[:num])
     mean, variance = crowd
     roomy = np.flatnonzero((widest > 0) & (widest < 1))
-    if len(roomy):  # nobody is the fewest there can be
+    if len(roomy):  # the number of jobs met is not negative
         limit = mean[roomy] + 1 - widest[roomy]
         none = np.zeros(len(roomy))
         (held, variance[roomy]), _ = _maximum((mean[roomy], variance[roomy]), (none, none), none)
@@ -143,16 +143,27 @@ def left_for_some(
     return np.array([_mean_part(*each) for each in zip(mean.tolist(), variance.tolist(), strict=True)])
 
 
+def _columns(iterations: Sequence[Iteration], jobs: Sequence[int]) -> list[Vector]:
+    rows = [iterations[job] for job in jobs]
+    return list(np.array(rows, dtype=np.float64).reshape(-1, len(Iteration._fields)).T)
+
+
+def _taus(columns: Sequence[Vector], gbps: Vector) -> tuple[Vector, Vector]:
+    """Return tau of jobs that exchange at these rates, and the part of it that they are on the wire."""
+    gbit, other_s, forward_s, backward_s, buckets = columns
+    wire_s = np.full(len(gbit), math.inf)  # at a speed so small that it rounded to nothing
+    with np.errstate(over="ignore"):
+        np.divide(gbit, gbps, out=wire_s, where=gbps > 0)
+    sent_s = wire_s + other_s
+    taus = forward_s + np.maximum(backward_s + sent_s / buckets, backward_s / buckets + sent_s)
+    busy = np.ones(len(gbit))
+    np.divide(wire_s, taus, out=busy, where=np.isfinite(taus))
+    return taus, busy
+
+
 def _by_row(a: Vector, b: Vector) -> Vector:
     sums: Vector = np.einsum("ij,ij->i", a, b)
     return sums
-
-
-def _seconds(gbit: Vector, gbps: Vector) -> Vector:
-    seconds = np.full(len(gbit), math.inf)  # at a speed so small that it rounded to nothing
-    with np.errstate(over="ignore"):
-        np.divide(gbit, gbps, out=seconds, where=gbps > 0)
-    return seconds
 
 
 def _maximum(a: Normal, b: Normal, common: Vector) -> tuple[Normal, Vector]:
@@ -181,5 +192,5 @@ def _mean_part(mean: float, variance: float) -> float:
     if chance < 1e-9:  # then it is a law of Poisson
         return (1 - math.exp(-mean)) / mean if mean > 1e-6 else 1 - mean / 2
     tries = mean / chance
-    nobody = (1 - chance) ** (tries + 1) if chance < 1 else 0.0
-    return (1 - nobody) / ((tries + 1) * chance)
+    none = (1 - chance) ** (tries + 1) if chance < 1 else 0.0
+    return (1 - none) / ((tries + 1) * chance)

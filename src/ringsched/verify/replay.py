@@ -10,7 +10,7 @@ from functools import cached_property
 
 from ringsched.model import Job
 from ringsched.verify.clock import Clock
-from ringsched.verify.iteration_time import Network, Shape, connected, fair_rates
+from ringsched.verify.iteration_time import Iteration, Network, Shape, connected, fair_rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +101,15 @@ class Replay:
         rings = [at for at in touched if self._crossed[at] and self._sent_gbit[at] > 0]
         if network.is_phased:
             return taus | self._phased_taus(rings)
-        wishes = {at: self._sent_gbit[at] / taus[at] for at in rings}
-        rates = fair_rates(wishes, self._crossed, network.uplinks_gbps)
-        return taus | {at: self._sent_gbit[at] / rate for at, rate in rates.items() if rate < wishes[at]}
+        requests = {at: self._sent_gbit[at] / taus[at] for at in rings}
+        rates = fair_rates(requests, self._crossed, network.uplinks_gbps)
+        return taus | {at: self._sent_gbit[at] / rate for at, rate in rates.items() if rate < requests[at]}
 
     def _phased_taus(self, rings: Sequence[int]) -> dict[int, float]:
         from ringsched.verify.phases import phased_taus
 
         alone = {at: self._fastest_gbps[at] for at in rings}
-        return phased_taus(alone, self._crossed, self._network.uplinks_gbps, self._sent_gbit, self._rest_s)
+        return phased_taus(alone, self._crossed, self._network.uplinks_gbps, self._iterations)
 
     @cached_property
     def _alone_taus(self) -> list[float]:
@@ -124,9 +124,8 @@ class Replay:
         return [self._network.fastest_gbps(run.shape) for run in self._runs]
 
     @cached_property
-    def _rest_s(self) -> list[float]:
-        """Seconds of an iteration without its exchange."""
-        return [self._network.tau_at(run.job, math.inf, run.shape.num_servers) for run in self._runs]
+    def _iterations(self) -> list[Iteration]:
+        return [self._network.iteration(run.job, run.shape.num_servers) for run in self._runs]
 
     def _set_paces(self, touched: Iterable[int], now: float) -> None:
         for at, tau_s in self._taus(touched).items():

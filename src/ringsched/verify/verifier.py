@@ -38,7 +38,7 @@ def verify(scenario: Scenario, plan: Plan) -> Verdict:
     scenario
         The problem.
     plan
-        The answer to judge; anything may be wrong with it.
+        The answer to check; anything may be wrong with it.
 
     Returns
     -------

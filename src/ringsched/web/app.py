@@ -27,7 +27,7 @@ MEDIA_TYPES = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
 }
-FOLDERS = (("ringsched.reporting", "assets"), ("ringsched.web", "assets"))
+DIRECTORIES = (("ringsched.reporting", "assets"), ("ringsched.web", "assets"))
 PAGE = "index.html"
 
 
@@ -40,8 +40,8 @@ def asset_table() -> Mapping[str, Traversable]:
     (True, False)
     """
     found: dict[str, Traversable] = {}
-    for package, folder in FOLDERS:
-        place = files(package).joinpath(folder)
+    for package, directory in DIRECTORIES:
+        place = files(package).joinpath(directory)
         for entry in place.iterdir() if place.is_dir() else ():
             if entry.is_file() and media_type(entry.name) is not None:
                 found[entry.name] = entry
@@ -49,11 +49,11 @@ def asset_table() -> Mapping[str, Traversable]:
 
 
 def media_type(name: str) -> str | None:
-    """Return what kind of file it is, None if it is none to hand out."""
+    """Return the media type of a file, None if it is not served."""
     return MEDIA_TYPES.get(name[name.rfind(".") :]) if "." in name else None
 
 
-WORDS = {404: "there is nothing here", 405: "this cannot be done here with {method}"}
+WORDS = {404: "not found", 405: "method {method} is not allowed"}
 
 
 def create_app(access: Access | None = None, limits: Limits | None = None, lab: Lab | None = None) -> ASGIApp:
@@ -62,7 +62,7 @@ def create_app(access: Access | None = None, limits: Limits | None = None, lab: 
     Parameters
     ----------
     access
-        Where it will listen, and the token it wants to see; by default on 127.0.0.1 without a token.
+        Its address and token; by default 127.0.0.1 without a token.
     limits
         In size, time and number.
     lab

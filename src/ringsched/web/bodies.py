@@ -1,4 +1,4 @@
-"""What requests say: one class for each, strict; wrong ones are refused in our own words."""
+"""The bodies of requests, one strict class for each; errors have our own wording."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ChangeJson = Annotated[dict[str, Any], WithJsonSchema(schema.CHANGE)]
 
 
 class Body(BaseModel):
-    """A request's body; an optional field may be null, which says nothing."""
+    """A request's body; null in an optional field means that it is absent."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -37,7 +37,7 @@ class ScenarioText(Body):
 
 
 class Searching(Body):
-    """What every way to plan may be told."""
+    """Options of all planning requests."""
 
     seed: int | None = None
     objective: Objective | None = None
@@ -46,7 +46,7 @@ class Searching(Body):
 
 
 class Planning(Searching):
-    """How to plan; what a policy does not look at must be absent."""
+    """How to plan; options that a policy does not use must be absent."""
 
     order: Order | None = None
 
@@ -128,7 +128,7 @@ def parsed(kind: type[_AnyBody], raw: bytes) -> _AnyBody:
 
 
 def json_object(raw: bytes) -> dict[str, Any]:
-    """Return the object that a body holds; a key that stands twice is refused, as is NaN."""
+    """Return the object that a body holds; duplicate keys and NaN are refused."""
     try:
         content = json.loads(
             raw.decode("utf-8"), object_pairs_hook=once_each, parse_constant=_no_such_constant
@@ -144,7 +144,7 @@ def json_object(raw: bytes) -> dict[str, Any]:
 
 
 def _no_such_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _WANTED = {

@@ -1,4 +1,4 @@
-"""Who may ask: the right host, the right origin, the right token; pure functions of a request's headers."""
+"""Access checks of host, origin and token; pure functions of a request's headers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Access:
         return _is_loopback(self.host)
 
     def check(self, path: str, headers: Mapping[str, str]) -> None:
-        """Raise if this request must not be answered."""
+        """Raise if this request is not allowed."""
         self._check_host(headers.get("host"))
         _check_origin(headers)
         if path.startswith(API):
@@ -48,10 +48,10 @@ class Access:
         name = _host_name(given or "")
         allowed = _is_loopback(name) if self.is_loopback else self._is_ours(name)
         if not allowed:
-            raise Refused(403, f"this server does not answer to the host {_cut(given)}", field="Host")
+            raise Refused(403, f"this server does not accept the host name {_cut(given)}", field="Host")
 
     def _is_ours(self, name: str) -> bool:
-        """Whether it is a number, which nobody can point elsewhere, or a name of this machine."""
+        """Whether it is a numeric address, which DNS cannot redirect, or a name of this machine."""
         return _address(name) is not None or _is_loopback(name) or name in {self.host.lower(), *_own_names()}
 
     def _check_token(self, given: str) -> None:
@@ -63,7 +63,7 @@ class Access:
         ):
             raise Refused(
                 401,
-                "the token is missing or wrong; the server printed it when it was started",
+                "the token is missing or wrong; use the address that the server printed at its start",
                 headers={"WWW-Authenticate": "Bearer"},
                 field="Authorization",
             )
@@ -86,7 +86,7 @@ def _check_origin(headers: Mapping[str, str]) -> None:
     except ValueError:
         same = False
     if not same:
-        raise Refused(403, f"pages of {_cut(origin)} may not use this server", field="Origin")
+        raise Refused(403, f"pages from {_cut(origin)} may not use this server", field="Origin")
 
 
 def _check_site(site: str | None) -> None:

@@ -82,19 +82,21 @@ def _check_size(change: Change, scenario: Scenario, limits: Limits, place: str) 
 
 
 SEARCH_S = 10.0  # as `plan` has it
-WRONG_GPUS = 10_000  # that a plan may name beyond those its jobs have: each one is judged, and told
+WRONG_GPUS = 10_000  # GPUs that a plan may name in excess; each is checked and reported
 
 
 def scenario_of(content: dict[str, Any], limits: Limits, place: str = "scenario") -> Scenario:
     """Return a scenario that is not too large and names no file."""
     if "jobs_file" in content:
-        raise InputError("is not read here: no file of this machine is; give jobs instead", field="jobs_file")
+        raise InputError(
+            "is not allowed here, because the server reads no files; give jobs instead", field="jobs_file"
+        )
     check_scenario_size(content, limits, place)
     return scenario_from_dict(content)
 
 
 def plan_in(content: dict[str, Any], scenario: Scenario, limits: Limits, place: str = "plan") -> Plan:
-    """Return a plan that is not too large; an error says that it is about the plan."""
+    """Return a plan that is not too large; errors name the plan as their place."""
     if isinstance(jobs := content.get("jobs"), list):
         check_count(len(jobs), "jobs", limits.jobs, place)
         most = sum(job.gpus for job in scenario.jobs) + WRONG_GPUS
@@ -115,20 +117,20 @@ def _num_gpus(jobs: list[Any], key: str) -> int:
 
 
 def plan_options(body: bodies.PlanBody, most_s: float) -> dict[str, Any]:
-    """Return what `api.plan` is to be told."""
+    """Return the options for `api.plan`."""
     options: dict[str, Any] = {name: getattr(body, name) for name in ("order", "kappa", "theta", "slack")}
     options |= {"seed": body.seed or 0, "objective": body.objective or OBJECTIVES[0]}
     time_limit_s = allowed_s(body.time_limit_s, most_s)
     options["stop"] = Stop(time_limit_s=time_limit_s, schedules=body.iterations, gap=body.gap)
     if body.policy == "search":
-        options["workers"] = 1  # the other cores have requests of their own
+        options["workers"] = 1  # the other cores serve other requests
     return options
 
 
 def search_limit_s(body: bodies.PlanBody, most_s: float) -> float:
     """Return when a search has to end by itself, so that its plan comes before the time of a request is over.
 
-    Bounds and simple policies, which come first, and pictures, which come last, take time of their own.
+    Bounds and simple policies, which come first, and pictures, which come last, take additional time.
     """
     asked_s = body.time_limit_s
     if asked_s is None:

@@ -11,11 +11,11 @@ from ringsched.web.pool import NobodyIsFree, Pool, TimeIsUp, WorkerBroke, Worker
 from ringsched.web.replies import BROKE, KILLED, Refused, Reply
 from ringsched.web.searches import Searches
 
-ABANDONED_S = 2.0  # work that nobody waits for any more may go on so long; to replace a worker takes as long
+ABANDONED_S = 2.0  # how long abandoned work may continue; replacing a worker takes as long
 
 
 class Lab:
-    """All that answers requests."""
+    """The workers and searches that answer requests."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -36,7 +36,7 @@ class Lab:
         self._search_pool.kill()
 
     def hang_up(self) -> None:
-        """End all searches and with them what is told of them, so that nobody is listening any more."""
+        """End all searches and their event streams."""
         self.searches.end_all()
 
     async def stop(self) -> None:
@@ -46,7 +46,7 @@ class Lab:
         await asyncio.gather(self._later, return_exceptions=True)
 
     async def work(self, name: str, raw: bytes, request: Request | None = None) -> Reply:
-        """Return the reply of a worker; whoever goes away before is not worked for much longer."""
+        """Return the reply of a worker; if the client disconnects, the work ends soon after."""
         task = asyncio.create_task(self._pool.run(name, raw, time_limit_s=self.limits.work_s))
         try:
             if request is not None:
@@ -54,10 +54,10 @@ class Lab:
             return await task
         except TimeIsUp:
             raise Refused(
-                504, f"this takes longer than the {self.limits.work_s:g} s of one request"
+                504, f"this takes longer than the limit of {self.limits.work_s:g} s per request"
             ) from None
         except NobodyIsFree:
-            message = "all workers are busy; try again in a moment"
+            message = "all workers are busy; try again in a few seconds"
             raise Refused(503, message, headers={"Retry-After": "5"}) from None
         except WorkerBroke:
             raise Refused(413, BROKE) from None
@@ -67,7 +67,7 @@ class Lab:
             if not task.cancelled():
                 task.cancel()
                 raise
-            raise Refused(503, "nobody waits for this any more") from None
+            raise Refused(503, "the client has disconnected") from None
 
     async def example(self, name: str) -> Reply:
         """Return an example; there are few, so they are kept."""

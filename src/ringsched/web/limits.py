@@ -1,4 +1,4 @@
-"""What the server lets others ask of it, in size, time and number."""
+"""The server's limits on size, time and number."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ringsched.errors import RingschedError
 
 
 class OverLimit(RingschedError):
-    """More than this server takes; the same might be fine on the command line."""
+    """Exceeds a limit of this server; the command line may accept it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """All limits; `GET /api/v1/about` tells them."""
+    """All limits; `GET /api/v1/about` returns them."""
 
     body_bytes: int = 32 * 2**20
     jobs: int = 20_000
@@ -37,12 +37,12 @@ class Limits:
     memory_bytes: int = 4 * 2**30  # that a worker may ask for
     worker_bytes: int = 2**30  # a worker that once held more makes way for a fresh one
 
-    def told(self) -> dict[str, float | int]:
-        """Return them by name.
+    def as_dict(self) -> dict[str, float | int]:
+        """Return the limits by name.
 
         Examples
         --------
-        >>> Limits().told()["jobs"]
+        >>> Limits().as_dict()["jobs"]
         20000
         """
         return asdict(self)
@@ -51,14 +51,14 @@ class Limits:
 def check_scenario_size(content: Mapping[str, Any], limits: Limits, place: str = "scenario") -> None:
     """Raise if a scenario, as nested dicts, is too large, before anything is expanded.
 
-    What is not of the right form is passed over: who reads the scenario says what is wrong with it.
+    Invalid parts are skipped here; parsing the scenario reports them.
 
     Examples
     --------
-    >>> check_scenario_size({"cluster": {"servers": [{"gpus": 8, "count": 10**9}]}}, Limits())
+    >>> check_scenario_size({"cluster": {"servers": [{"gpus": 8, "count": 10**8}]}}, Limits())
     Traceback (most recent call last):
         ...
-    ringsched.web.limits.OverLimit: scenario: 1000000000 servers are more than the 5000 this server takes
+    ringsched.web.limits.OverLimit: scenario: 100000000 servers are more than the limit of 5000 on this server
     """
     jobs, cluster = content.get("jobs"), content.get("cluster")
     if isinstance(jobs, list):
@@ -74,8 +74,8 @@ def check_scenario_size(content: Mapping[str, Any], limits: Limits, place: str =
 def check_count(number: int, what: str, most: int, place: str) -> None:
     """Raise if there are too many."""
     if number > most:
-        many = f"{number} {what} are" if number < 10**15 else f"so many {what} are"
-        raise OverLimit(f"{place}: {many} more than the {most} this server takes")
+        many = f"{number} {what} are" if number < 10**15 else "there are"
+        raise OverLimit(f"{place}: {many} more than the limit of {most} on this server")
 
 
 def _whole(value: object) -> int:

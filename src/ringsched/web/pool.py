@@ -26,11 +26,11 @@ class TimeIsUp(Exception):
 
 
 class WorkerEnded(Exception):
-    """The process is gone: somebody killed it."""
+    """The process was killed."""
 
 
 class WorkerBroke(WorkerEnded):
-    """The process is gone by what it worked on: it wanted more memory than there is, or crashed."""
+    """The process ran out of memory or crashed because of its request."""
 
 
 class Done(NamedTuple):
@@ -41,7 +41,7 @@ class Done(NamedTuple):
 
 
 class WorkerProcess:
-    """A process of its own, so that work that takes too long can be ended; methods block."""
+    """A separate process, so that work that takes too long can be ended; methods block."""
 
     def __init__(self, limits: Limits) -> None:
         context = multiprocessing.get_context("spawn")
@@ -124,7 +124,7 @@ class Errand:
         return self.process.replied(deadline_s, on_told)
 
     def stop(self) -> None:
-        """Ask for its end with what it has: no other errand's, and also if it has not begun yet."""
+        """Ask the request to end with its current result, even if it has not started yet."""
         with suppress(OSError):
             self.process.send(worker.STOP, self._number)
 
@@ -132,21 +132,21 @@ class Errand:
 def why_it_ended(exit_code: int | None, memory_ran_out: bool) -> WorkerEnded:
     """Return what the end of a process means for its request.
 
-    The system kills for want of memory by the same signal as anybody else does; but it counts.
+    The system uses the same signal when memory runs out, but counts such kills.
 
     Examples
     --------
     >>> [why_it_ended(-signal.SIGKILL, memory_ran_out) for memory_ran_out in (True, False)]
     [WorkerBroke(), WorkerEnded()]
     """
-    by_somebody = exit_code in (None, 0, -signal.SIGTERM) or (
+    was_killed = exit_code in (None, 0, -signal.SIGTERM) or (
         exit_code == -signal.SIGKILL and not memory_ran_out
     )
-    return WorkerEnded() if by_somebody else WorkerBroke()
+    return WorkerEnded() if was_killed else WorkerBroke()
 
 
 def num_oom_kills() -> int:
-    """Return how many processes the system has killed for want of memory; 0 where it does not say."""
+    """Return how many processes the system has killed because memory ran out; 0 if unknown."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:
@@ -173,9 +173,9 @@ class NobodyIsFree(Exception):
 
 
 class Pool:
-    """So many workers; one that was killed, or needed much memory, is replaced.
+    """A fixed number of workers; one that was killed or used much memory is replaced.
 
-    The first `warm` of them are there from the start, the others when they are needed.
+    The first `warm` of them are there from the start, the rest when needed.
     """
 
     def __init__(self, limits: Limits, size: int, warm: int) -> None:
@@ -189,7 +189,7 @@ class Pool:
         self._closed = False
 
     async def start(self) -> None:
-        """Start all workers, the first alone: what it has to compile the others find in the cache.
+        """Start all workers, the first one alone, so that later ones find its compiled kernels in the cache.
 
         If the first does not come up, WorkerEnded is raised.
         """

@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it, with our own words for what is no HTTP, and limits on patience."""
+"""uvicorn's HTTP protocol with our error messages and with timeouts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ringsched.web.replies import error_content
 
 QUIET_S = 5.0  # without a byte from the client
 LONGEST_S = 30.0
-MOST_BYTES = 512 * 2**20  # as long as a body that was refused is read at all
+MOST_BYTES = 512 * 2**20  # how long a refused body is read
 
 
 class LingeringTransport(asyncio.Transport):
@@ -34,7 +34,7 @@ class LingeringTransport(asyncio.Transport):
         if self.is_closing():
             return
         self._closing = True
-        # Also for a client that does not read, for whom what is left would be kept for ever.
+        # Also for a client that does not read, whose unsent data would be kept forever.
         self._last_timer = self._loop.call_later(LONGEST_S, self._transport.abort)
         if self._still_sends():
             self._linger()
@@ -113,12 +113,12 @@ class PatientProtocol(H11Protocol):
         self._idle_since = self.loop.time()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Welcome a client; if there are too many, hang up on another, or say so."""
+        """Accept a client; if there are too many, close an idle connection or refuse."""
         self._ending = LingeringTransport(transport, self.loop, self._still_sends)
         super().connection_made(self._ending)
         self._expect_head()
         if len(self.connections) > MOST_CONNECTIONS:
-            self._make_room()
+            self._close_idle()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
@@ -133,7 +133,7 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Wait for a client to read, but not for ever: it holds a place that others want."""
+        """Wait for a client to read, with a timeout, because it occupies a connection."""
         super().pause_writing()
         self._reading_timer = self.loop.call_later(READING_S, self.transport.abort)
 
@@ -158,7 +158,7 @@ class PatientProtocol(H11Protocol):
             self._expect_head()
 
     def shutdown(self) -> None:
-        """End with the server, which waits for nobody who still sends."""
+        """End with the server, without waiting for clients that still send."""
         if self.transport.is_closing():
             self.transport.abort()
         else:
@@ -166,14 +166,14 @@ class PatientProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         """Say in our shape that this is no HTTP."""
-        self._refuse(400, "this is not a request of HTTP/1.1, or its head is too long")
+        self._refuse(400, "this is not a valid HTTP/1.1 request, or its headers are too long")
 
-    def _make_room(self) -> None:
-        """Hang up on who has been silent longest, so that silent clients keep no others out."""
+    def _close_idle(self) -> None:
+        """Close the connection that has been idle longest, so that idle clients do not block others."""
         others = (other for other in self.connections if isinstance(other, PatientProtocol))
         idle = [other for other in others if other is not self and other._is_idle()]
         if not idle:
-            self._refuse(503, "too many connections; try again in a moment")
+            self._refuse(503, "too many connections; try again in a few seconds")
             return
         silent = min(idle, key=lambda other: other._idle_since)
         self.connections.discard(
@@ -231,7 +231,7 @@ class PatientProtocol(H11Protocol):
         self.transport.close()
 
     def _leave_alone(self) -> None:
-        """Tell what works on a request that nobody waits for it, though we still listen to its client."""
+        """Signal that the client no longer waits, although its connection is still read."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()

@@ -62,14 +62,20 @@ def dumps(content: object) -> str:
 
 
 # Where an option has another name over HTTP than on the command line.
-FIELD_OF = {"time-limit": "time_limit_s", "add-servers": "add_servers", "remove-server": "remove_server"}
+FIELD_OF = {
+    "time-limit": "time_limit_s",
+    "server-slack": "slack",
+    "max-schedules": "iterations",
+    "add-servers": "add_servers",
+    "remove-server": "remove_server",
+}
 FIELD_OF |= {"inter-server-gbps": "inter_server_gbps", "link-factor": "link_factor"}
 
 LONGEST = 1000  # characters of a sentence: names may be as long as a body
-BUG = "the server made a mistake; it is written in the server's log, please report it"
-TOO_MUCH_MEMORY = "this takes more memory than the server gives to one request"
-BROKE = "the process that worked on this wanted more memory than there is, or crashed; so it would again"
-KILLED = "the process that worked on this was killed; try again"
+BUG = "internal server error; see the server's log and report it"
+TOO_MUCH_MEMORY = "this needs more memory than the server allows for one request"
+BROKE = "the worker ran out of memory or crashed on this request; a retry would fail again"
+KILLED = "the worker was killed; try again"
 
 
 class Refused(Exception):

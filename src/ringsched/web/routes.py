@@ -20,9 +20,9 @@ from ringsched.web.replies import HTML, JSON, Refused, Reply
 from ringsched.web.searches import Search
 
 REFUSALS = {
-    400: "Not HTTP as it should be",
+    400: "Invalid HTTP",
     401: "The token is missing or wrong",
-    403: "A host or an origin that may not ask",
+    403: "The host or the origin is not allowed",
     408: "The body came too slowly",
     409: "Infeasible; with the lower bound",
     413: "Larger than the limits",
@@ -119,9 +119,9 @@ class _Stream(StreamingResponse):
         self._lab = lab
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Tell until the end; who comes in between is counted from here, not from the first event on."""
+        """Send events until the end; a listener counts from here on, not from its first event."""
         if self._lab.num_streams >= self._lab.limits.streams:
-            raise Refused(503, "too many listen already", headers={"Retry-After": "5"})
+            raise Refused(503, "too many event streams are open; close one", headers={"Retry-After": "5"})
         self._lab.num_streams += 1
         try:
             await super().__call__(scope, receive, send)
@@ -143,10 +143,10 @@ _SUMMARIES = {
     "scenario": "Check a scenario file and fill in what it leaves out",
     "plan": "Decide which GPUs each job gets and when it starts",
     "verify": "Check a plan independently of what made it",
-    "explain": "Say who slows whom, by how much and on which link",
-    "whatif": "Say what one more job, other servers or other links would change",
+    "explain": "Attribute contention to jobs and links",
+    "whatif": "Evaluate one more job, other servers or other links",
     "compare": "Compare policies over scenarios and seeds, in pairs",
-    "pictures": "What is drawn of several plans, side by side",
+    "pictures": "The pictures of several plans, side by side",
     "report": "The report: one page of HTML, as a download",
 }
 
@@ -199,7 +199,7 @@ def _add_looking(router: APIRouter, lab: Lab) -> None:
     )
     async def give_example(name: str) -> Response:
         if name not in EXAMPLES:
-            raise Refused(404, f"there is no such example; choose from {', '.join(EXAMPLES)}")
+            raise Refused(404, f"no such example; choose from {', '.join(EXAMPLES)}")
         return _response(await lab.example(name))
 
 
@@ -213,6 +213,6 @@ def _about(lab: Lab) -> answers.AboutAnswer:
             "contention_models": list(model_names()),
             "examples": [{"name": name, "title": example.title} for name, example in EXAMPLES.items()],
             "catalogue": {name: model.fields() for name, model in CATALOGUE.items()},
-            "limits": lab.limits.told(),
+            "limits": lab.limits.as_dict(),
         }
     )

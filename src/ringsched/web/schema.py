@@ -28,7 +28,10 @@ _GPUS: Schema = {
 # The smallest values, where there are such; all are checked by the classes themselves.
 _POSITIVE = {"exclusiveMinimum": 0}
 _RANGES: Mapping[str, Schema] = {
-    **{key: {"minimum": 1} for key in ("gpus", "iterations", "minibatch", "server_slack", "count", "lanes")},
+    **{
+        key: {"minimum": 1}
+        for key in ("gpus", "iterations", "minibatch", "server_slack", "count", "lanes", "buckets")
+    },
     **dict.fromkeys(("inter_server_gbps", "intra_server_gbps", "reduce_gbps", "uplink_gbps"), _POSITIVE),
     **dict.fromkeys(("slot_s", "horizon_s", "weight", "estimate_s"), _POSITIVE),
     **{key: {"minimum": 0} for key in ("gradient_mb", "forward_ms", "backward_ms", "done_iterations")},

@@ -1,4 +1,4 @@
-"""Searches that run: what they have found so far, for those who ask and those who listen."""
+"""Running searches and their results, for requests and event streams."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Search:
         self._tell_all()
 
     def end(self, state: str, error: bytes | None = None) -> None:
-        """Say how it ended; whoever says so first is right."""
+        """Record how it ended; only the first call counts."""
         if self.state != RUNNING:
             return
         self.state, self.ended_s = state, time.monotonic()
@@ -111,7 +111,9 @@ class Searches:
         """Start a search, or refuse if as many as may run already."""
         if len(self._tasks) >= self._limits.searches:
             raise Refused(
-                503, f"{len(self._tasks)} searches run already; stop one", headers={"Retry-After": "5"}
+                503,
+                f"{len(self._tasks)} searches are already running; stop one",
+                headers={"Retry-After": "5"},
             )
         search = Search()
         self._by_id[search.id] = search
@@ -125,7 +127,7 @@ class Searches:
         """Return a search by its id."""
         self._forget()
         if name not in self._by_id:
-            raise Refused(404, "there is no such search, or it ended a while ago")
+            raise Refused(404, "no such search, or it has expired")
         return self._by_id[name]
 
     async def stop(self, search: Search) -> None:
@@ -148,7 +150,7 @@ class Searches:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def end_all(self) -> None:
-        """End all, for the server ends."""
+        """End all searches at shutdown."""
         for search in self._by_id.values():
             search.end(STOPPED)
         for task in self._tasks.values():

@@ -1,4 +1,4 @@
-"""The server: binds the address, says where it is, runs until it is told to end."""
+"""The server: binds the address, reports it, and runs until a signal."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ringsched.web.protocol import PatientProtocol
 
 AUTO = "auto"
 SHORTEST_TOKEN = 16
-GRACE_S = 3  # for answers that are on their way when the server is told to end
+GRACE_S = 3  # for responses in progress at shutdown
 
 
 def access_to(host: str, token: str | None) -> Access:
-    """Return who may ask: on this machine anybody, from elsewhere only those with a token.
+    """Return the access rules: a token is required unless only this machine can connect.
 
     Examples
     --------
@@ -44,14 +44,14 @@ def access_to(host: str, token: str | None) -> Access:
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """Return a socket that listens, or say in a sentence why there is none."""
+    """Return a listening socket, or raise with the reason."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
         raise InputError(
-            f"= {host!r} is no address of this machine: {error.strerror}", field="--host"
+            f"= {host!r} is not an address of this machine: {error.strerror}", field="--host"
         ) from None
     listening = socket.socket(family, kind, protocol)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -61,7 +61,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         reason = (error.strerror or str(error)).lower()
-        raise InputError(f"{host}:{port} cannot be listened to: {reason}", field=None) from None
+        raise InputError(f"{host}:{port} cannot be used: {reason}", field=None) from None
     listening.set_inheritable(False)
     return listening
 
@@ -69,7 +69,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
 def urls_of(listening: socket.socket, access: Access) -> list[str]:
     """Return where the page is, with the token in the part that browsers keep to themselves.
 
-    0.0.0.0 is no address to open: then it is one for this machine, and one by its name for others.
+    For 0.0.0.0, one address for this machine and one with its host name.
     """
     host, port = listening.getsockname()[:2]
     hosts = [host]
@@ -82,7 +82,7 @@ def urls_of(listening: socket.socket, access: Access) -> list[str]:
 def serve(
     listening: socket.socket, access: Access, limits: Limits, on_ready: Callable[[list[str]], None]
 ) -> None:
-    """Serve until SIGINT or SIGTERM, which is then raised again; `on_ready` is told the page's addresses."""
+    """Serve until SIGINT or SIGTERM, which is then raised again; `on_ready` receives the page's addresses."""
     lab = Lab(limits)
     config = uvicorn.Config(
         create_app(access, limits, lab),
@@ -90,7 +90,7 @@ def serve(
         ws="none",
         loop="asyncio",
         lifespan="on",
-        log_level="critical",  # mistakes of ours are written by the shell, and enemies fill no log
+        log_level="critical",  # the shell logs our errors; invalid requests must not fill the log
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
@@ -98,21 +98,21 @@ def serve(
     server = _Server(config, lab, lambda: on_ready(urls_of(listening, access)))
     server.run(sockets=[listening])
     if not server.started:
-        raise RingschedError("the workers of the lab do not start; is there memory for them?")
+        raise RingschedError("the workers of the lab do not start; check the free memory")
 
 
 class _Server(uvicorn.Server):
-    """Says when it answers; told to end, it hangs up on those who listen to searches."""
+    """Reports when it is ready; at shutdown it closes the event streams."""
 
     def __init__(self, config: uvicorn.Config, lab: Lab, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._lab, self._on_ready = lab, on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so."""
+        """Start, and report it."""
         try:
             await super().startup(sockets)
-        except SystemExit:  # there are no workers; whoever called us says so
+        except SystemExit:  # no workers; the caller reports it
             self.should_exit = True
         if self.started:
             self._on_ready()

@@ -13,7 +13,7 @@ from ringsched.web.guards import API, Access, check_media_type, declared_length,
 from ringsched.web.limits import Limits
 from ringsched.web.replies import BUG, Refused, error_content
 
-FREE_BYTES = 2**18  # of each body, not counted: who sends little is not to suffer from those who send much
+FREE_BYTES = 2**18  # of each body, not counted, so that small requests are not affected by large ones
 
 
 class Uploads:
@@ -30,7 +30,7 @@ class Uploads:
             async with asyncio.timeout(self._limits.upload_s):
                 await self._read(receive, parts)
         except TimeoutError:
-            raise Refused(408, f"the body did not come within {self._limits.upload_s:g} s") from None
+            raise Refused(408, f"the body did not arrive within {self._limits.upload_s:g} s") from None
         finally:
             self._held_bytes -= _counted(sum(map(len, parts)))
         return b"".join(parts)
@@ -39,7 +39,7 @@ class Uploads:
         """Raise if a body is too large."""
         if length > self._limits.body_bytes:
             raise Refused(
-                413, f"the body is larger than the {self._limits.body_bytes} bytes this server takes"
+                413, f"the body is larger than the {self._limits.body_bytes} bytes that this server accepts"
             )
 
     async def _read(self, receive: Receive, parts: list[bytes]) -> None:
@@ -56,7 +56,7 @@ class Uploads:
             self.check_length(length)
             if self._held_bytes > self._limits.uploads_bytes and _counted(length):
                 raise Refused(
-                    503, "too much is sent at once; try again in a moment", headers={"Retry-After": "5"}
+                    503, "too many uploads at once; try again in a few seconds", headers={"Retry-After": "5"}
                 )
             more = message.get("more_body", False)
 
@@ -118,7 +118,7 @@ class Shell:
         body = await self._uploads.body(receive)  # before it has a place: it may never come
         if self._in_progress >= self._limits.workers + self._limits.queue:
             raise Refused(
-                503, "too much is asked at once; try again in a moment", headers={"Retry-After": "1"}
+                503, "too many requests at once; try again in a few seconds", headers={"Retry-After": "1"}
             )
         self._in_progress += 1
         try:

@@ -28,6 +28,7 @@ from ringsched.errors import InputError, UnknownName
 from ringsched.formats.jobs import job_from_table
 from ringsched.model import OBJECTIVES, Plan, Scenario
 from ringsched.model.checks import choice
+from ringsched.policies.plans import settings_of
 from ringsched.policies.policy import Observer, Progress, Stop
 from ringsched.policies.table import policy_named
 from ringsched.reporting.data import report_data
@@ -56,7 +57,7 @@ from ringsched.web.replies import (
     refusal,
 )
 
-NUM_JOBS = 4  # of fewer the best plan is found without a search; of more its proof takes long
+NUM_JOBS = 4  # with fewer jobs there is no search; with more, proofs take long
 NUM_MEETING = 200  # jobs on one link, for which iteration times over time are no longer computed as Python
 
 
@@ -116,7 +117,7 @@ def check_search(raw: bytes, limits: Limits) -> Reply:
     body = bodies.parsed(bodies.PlanBody, raw)
     scenario = scenario_of(body.scenario, limits)
     policy = policy_named(body.policy)
-    api.settings_of(policy, **plan_options(body, limits.search_s))
+    settings_of(policy, **plan_options(body, limits.search_s))
     policy.check_model(scenario.contention)
     return Reply(200, b"{}")
 
@@ -129,7 +130,7 @@ def verify(raw: bytes, limits: Limits) -> Reply:
 
 
 def explain(raw: bytes, limits: Limits) -> Reply:
-    """Say who slows whom."""
+    """Attribute contention."""
     body = bodies.parsed(bodies.ExplainBody, raw)
     scenario = scenario_of(body.scenario, limits)
     if body.job is not None and all(job.name != body.job for job in scenario.jobs):
@@ -186,7 +187,7 @@ def pictures(raw: bytes, limits: Limits) -> Reply:
 
 
 def report(raw: bytes, limits: Limits) -> Reply:
-    """Return the report, a page of its own."""
+    """Return the report as a page."""
     scenario, plans = labelled_plans(raw, limits)
     return Reply(200, page_of(report_data(scenario, plans)).encode(), HTML)
 
@@ -222,7 +223,7 @@ def search(raw: bytes, limits: Limits, tell: Tell, should_stop: Callable[[], boo
         scenario = scenario_of(body.scenario, limits)
         options = plan_options(body, limits.search_s)
         if body.policy == "search" and body.time_limit_s is None and body.iterations is not None:
-            # It ends with what it has, rather than be killed.
+            # It ends with its best plan instead of being killed.
             options["stop"] = replace(options["stop"], time_limit_s=limits.search_s)
         if body.policy == "search":
             options["workers"] = max(1, (os.cpu_count() or 1) // 2)  # the lab has others to serve

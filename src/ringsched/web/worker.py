@@ -1,4 +1,4 @@
-"""A worker process: takes requests from a pipe, and ends when nobody is at its other end."""
+"""A worker process: takes requests from a pipe, and ends when the pipe is closed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def main(connection: Connection, limits: Limits) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then ends us
     inbox = _Inbox(connection)
     _limit_memory(limits.memory_bytes)
-    # Nobody who asks waits for the compiler: all is compiled, or loaded, before the first request comes.
+    # Everything is compiled or loaded before the first request, so that no request waits for the compiler.
     os.environ.setdefault("RINGSCHED_KERNELS", "compiled")
     from ringsched.web.work import warm_up
 
@@ -47,10 +47,10 @@ def _replied(
 
 
 class _Inbox:
-    """Reads the pipe beside the work, so that a wish to stop is heard, and the end of the server too."""
+    """Reads the pipe in a thread, to notice a stop request or the end of the server during work."""
 
     def __init__(self, connection: Connection) -> None:
-        self._last_stopped = 0  # a wish to stop may come before its request, or when it is done
+        self._last_stopped = 0  # a stop request may arrive before its request, or after it is done
         self._requests: queue.SimpleQueue[tuple[str, bytes, int]] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(connection,), daemon=True).start()
 
@@ -69,7 +69,7 @@ class _Inbox:
                 else:
                     self._requests.put((kind, *rest))
         except (EOFError, OSError):
-            os._exit(0)  # whatever is being worked on, nobody waits for it
+            os._exit(0)  # the server is gone, so no result is needed
 
 
 def _limit_memory(most_bytes: int) -> None:

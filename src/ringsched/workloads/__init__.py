@@ -1,4 +1,4 @@
-"""Workloads out of nothing but a seed: the paper's, and mixes of known models."""
+"""Workloads drawn from a seed: the paper's, and mixes of known models."""
 
 from ringsched.workloads.generator import generate
 from ringsched.workloads.load import contention_share, offered_load

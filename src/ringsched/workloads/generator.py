@@ -167,7 +167,7 @@ def _plannable(scenario: Scenario) -> Scenario:
 
 
 def _still_plannable(scenario: Scenario, share: float) -> Scenario:
-    """Return the scenario, or say that what fits a slot on other servers does not fit it on these."""
+    """Return the scenario, or raise if its iterations do not fit into a slot on these servers."""
     try:
         problem_of(scenario)
     except InputError:

@@ -1,4 +1,4 @@
-"""What a workload amounts to: its load, its contention share, and a scale that gives it a share."""
+"""The load and the contention share of a workload, and a scale that gives it a share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def offered_load(scenario: Scenario) -> float:
 
 def _alike(job: Job) -> tuple[float, ...]:
     """Return what the best case of an iteration depends on."""
-    return job.gpus, job.gradient_mb, job.minibatch, job.forward_ms, job.backward_ms
+    return job.gpus, job.gradient_mb, job.minibatch, job.forward_ms, job.backward_ms, job.buckets
 
 
 def best_taus(jobs: Mapping[_Key, Job], cluster: Cluster, contention: Contention) -> dict[_Key, float]:
@@ -77,7 +77,7 @@ def contention_share(scenario: Scenario) -> float:
         clock.duration(iterations, clock.rate(job.compute_s))
         for iterations, job in zip(problem.iterations, problem.scenario.jobs, strict=True)
     )
-    # In continuous time rounding may leave a workload without exchange a hair below 0.
+    # In continuous time, rounding may make the share of a workload without exchange slightly negative.
     return float(max(0.0, 1 - compute_only / actual))
 
 
@@ -85,8 +85,8 @@ TOLERANCE = 0.005  # within which a share counts as reached
 AIM = 0.0005  # within which the search stops at once
 NUM_HALVINGS = 16
 # Where a job goes depends on when others end, so the share is not a smooth function of the factor: it
-# jumps, and may jump over what is wanted. Smaller steps find most ways around a jump, and a little more
-# or less latency beside the gradients the rest.
+# jumps, and may jump over the requested value. Smaller steps and small changes of the latency get around
+# most jumps.
 NUM_STEPS = (1, 4, 16)
 LATENCY_FACTORS = (1.0, 1.1, 0.9, 1.2, 0.8, 1.3, 0.7, 1.4, 0.6, 1.5, 0.5)
 
@@ -129,7 +129,7 @@ def scale_for(base: Scenario, share: float) -> Scale:
 
 
 def _search(base: Scenario, latency: float, wanted: float) -> dict[float, float]:
-    """Return the shares at all factors that were tried; the search ends with the first that will do."""
+    """Return the shares of the factors tried; the search ends with the first acceptable one."""
     limit = _largest_factor(scaled(base, Scale(1.0, latency)))
     shares: dict[float, float] = {}
 
@@ -168,7 +168,7 @@ def _largest_factor(base: Scenario) -> float:
     for job, worst_case_s in zip(base.jobs, problem.worst_case, strict=True):
         extra_s = worst_case_s / job.iterations - job.compute_s
         limit = min(limit, (base.time.slot_s - job.compute_s) / extra_s)
-    return limit * (1 - 1e-5)  # room for the rounding of gradients
+    return limit * (1 - 1e-5)  # tolerance for the rounding of gradients
 
 
 def _too_much(share: float, highest: float) -> InputError:

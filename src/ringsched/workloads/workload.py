@@ -1,4 +1,4 @@
-"""What a workload is: how many jobs of which kind, when they arrive, and the cluster they run on."""
+"""The description of a workload: its jobs, their arrivals, and the cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ringsched.workloads.draw import Draw
 from ringsched.workloads.mixes import apportioned, mix_text, model_mix, size_mix
 
 MOST_JOBS = 1_000_000
-MOST_SCALED_JOBS = 10_000  # a bound on patience: the search for a contention share simulates them repeatedly
+MOST_SCALED_JOBS = 10_000  # limits the time: the search for a contention share simulates them repeatedly
 MOST_SERVERS = 10_000
 MOST_HOURS = 1e6
 MOST_LOAD = 1e6
@@ -272,7 +272,7 @@ class Workload(Replaceable):
         )
         if self.min_hours > self.max_hours:
             raise InputError(
-                f"= {self.min_hours:g} is above the longest, {self.max_hours:g}", field="min_hours"
+                f"= {self.min_hours:g} h is above the longest, {self.max_hours:g} h", field="min_hours"
             )
         self._check_mixes()
         self._check_share()

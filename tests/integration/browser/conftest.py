@@ -23,7 +23,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE_MS = 60_000  # a machine may be busy with other tests, and compile kernels
+PATIENCE_MS = 300_000  # a machine may be busy with other tests, and compile kernels
 
 
 def _skip(reason: str) -> None:
@@ -44,7 +44,9 @@ def browser() -> Iterator[Any]:
         _skip("THE REPORT IS NOT TRIED IN A BROWSER: there is no playwright (pip install 'ringsched[dev]')")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=ARGUMENTS, headless=True)
+        opened = playwright.chromium.launch(
+            executable_path=path, args=ARGUMENTS, headless=True, timeout=PATIENCE_MS
+        )
         yield opened
         opened.close()
 
@@ -56,7 +58,7 @@ class Visit:
         self.page = page
         self.allowed = allowed
         self.complaints: list[str] = []
-        page.set_default_timeout(PATIENCE_MS)
+        page.context.set_default_timeout(PATIENCE_MS)  # also of requests beside the page
         page.on("console", lambda message: self.complaints.append(f"console {message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))

@@ -59,7 +59,7 @@ def test_tooltip_says_what_the_job_is(opened: Opener) -> None:
         "gpt2-finetune",
         "8 on node-1:4-7 node-2:0-3",
         "0 s to 4800 s",
-        "slowed by others",
+        "slowed by contention",
         "710.9 s",
     ):
         assert part in said
@@ -96,7 +96,7 @@ def test_links_and_curves_answer_to_mouse_and_keys(opened: Opener) -> None:
     visit.page.keyboard.press("ArrowRight")
     assert "Gbit/s" in tip(visit)
     visit.page.locator("svg.curves").hover()
-    assert "at most possible" in tip(visit)
+    assert "upper bound" in tip(visit)
     visit.page.locator("svg.curves").focus()
     visit.page.keyboard.press("ArrowRight")
     assert "done by" in tip(visit)
@@ -206,7 +206,7 @@ def test_a_stretch_of_time_and_back(opened: Opener) -> None:
     page.mouse.move(box["x"] + 500, box["y"] + 120)
     page.mouse.up()
     assert page.locator(axis).all_inner_texts() != whole
-    page.get_by_role("button", name="whole time").click()
+    page.get_by_role("button", name="zoom out").click()
     assert page.locator(axis).all_inner_texts() == whole
 
 
@@ -226,7 +226,7 @@ def test_find_and_switches(opened: Opener) -> None:
 
 def test_empty_plan_and_one_job(opened: Opener) -> None:
     nothing = ringsched.plan(empty())
-    assert "empty" in opened(empty(), nothing).page.locator("#gantt").inner_text()
+    assert "no jobs" in opened(empty(), nothing).page.locator("#gantt").inner_text()
     compared = opened(empty(), {"one": nothing, "other": nothing}).page.locator("#summary .note")
     assert compared.inner_text() == "lower bound 0 s"  # and no reason
     one = scenario(cluster(1), job("only"))

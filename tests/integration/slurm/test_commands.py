@@ -91,7 +91,7 @@ def test_submit_run_and_status(real: Real) -> None:
     assert "scontrol release NEW" in dry.stdout
     assert [job.state for job in real.jobs().values()] == ["PENDING"] * 3
 
-    done = run("slurm", "run", "--until-idle", "--interval", 0.1, "--iterations", 500)
+    done = run("slurm", "run", "--until-idle", "--poll-interval", 0.1, "--max-schedules", 500)
     assert done.exit_code == 0, done.stderr
     assert "release 1 as 4: n1:4 n2:4 n3:8 n4:8\n" in done.stdout
     assert sorted(each.name for each in real.runs()) == ["half", "whole"]
@@ -134,9 +134,9 @@ def test_plain_sbatch_works_as_well(real: Real) -> None:
 def test_exit_codes(real: Real, tmp_path: Path) -> None:
     missing = run("slurm", "status", "--partition", "none")
     assert (missing.exit_code, missing.stderr) == (
-        1, "ringsched: partition 'none' has no nodes with GPUs\n"
+        1, "Error: partition 'none' has no nodes with GPUs\n"
     )  # fmt: skip
-    for options in (("--policy", "shortest"), ("--interval", 0), ("--network", tmp_path / "none.toml")):
+    for options in (("--policy", "shortest"), ("--poll-interval", 0), ("--network", tmp_path / "none.toml")):
         assert run("slurm", "run", "--once", *options).exit_code == 2
     real.local.stop_daemon("slurmctld")
     silent = run("slurm", "run", "--once", "--command-timeout", 2)
@@ -148,7 +148,7 @@ def test_a_second_controller_is_refused(real: Real) -> None:
     with alone("gpu"):
         second = run("slurm", "run", "--once")
     assert second.exit_code == 1
-    assert "another controller runs for partition 'gpu'" in second.stderr
+    assert "another controller is running for partition 'gpu'" in second.stderr
     assert run("slurm", "run", "--once").exit_code == 0
 
 
@@ -163,7 +163,17 @@ def test_ctrl_c_ends_the_controller(real: Real) -> None:
         "--output=/dev/null",
     ]
     real.commands.tell(*request, "--wrap=sleep 5")
-    arguments = [sys.executable, "-m", "ringsched", "slurm", "run", "--interval", "0.2", "--iterations", "10"]
+    arguments = [
+        sys.executable,
+        "-m",
+        "ringsched",
+        "slurm",
+        "run",
+        "--poll-interval",
+        "0.2",
+        "--max-schedules",
+        "10",
+    ]
     process = subprocess.Popen(
         arguments,
         stdout=subprocess.PIPE,
@@ -177,7 +187,7 @@ def test_ctrl_c_ends_the_controller(real: Real) -> None:
     finally:
         process.send_signal(signal.SIGINT)
         said, complained = process.communicate(timeout=30)
-    assert (process.returncode, complained) == (130, "ringsched: interrupted\n")
+    assert (process.returncode, complained) == (130, "Error: interrupted\n")
     assert said in ("release 1: n3:8\n", "release 1: n4:8\n")
 
 
@@ -185,20 +195,20 @@ def test_local_from_nothing_to_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     folder = Path(f"/tmp/ringsched-local-{os.getpid()}")
     monkeypatch.chdir(tmp_path)
     try:
-        result = run("slurm", "local", "--nodes", 2, "--gpus", "2,3", "--folder", folder)
+        result = run("slurm", "local", "--servers", 2, "--gpus-per-server", "2,3", "--directory", folder)
         assert result.exit_code == 0, result.stderr
         assert f"export SLURM_CONF={folder}/etc/slurm.conf" in result.stdout
-        again = run("slurm", "local", "--folder", folder)
+        again = run("slurm", "local", "--directory", folder)
         assert again.exit_code == 2
-        assert "exists already" in again.stderr
+        assert "already exists" in again.stderr
     finally:
-        stopped = run("slurm", "local", "--stop", "--folder", folder)
+        stopped = run("slurm", "local", "--stop", "--directory", folder)
     assert stopped.exit_code == 0
     assert not folder.exists()
     assert of_cluster(folder / "etc" / "slurm.conf") == []
     other = tmp_path / "precious"
     other.mkdir()
-    assert run("slurm", "local", "--stop", "--folder", other).exit_code == 2
+    assert run("slurm", "local", "--stop", "--directory", other).exit_code == 2
     assert other.exists()
 
 

@@ -1,4 +1,4 @@
-"""`compare()`: policies x scenarios x seeds, all run, their rows kept, and what they come to."""
+"""`compare()`: run policies x scenarios x seeds, keep their rows, and summarise them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,23 @@ from ringsched.analysis.compare.settings import Setting, notes_of, settings_of
 from ringsched.analysis.compare.summary import IN_WORDS, PAIRED, SHARES, PolicySummary, labels_of, summaries
 from ringsched.analysis.compare.tasks import tasks_of
 from ringsched.analysis.compare.workers import check_dask, rows_of
-from ringsched.display import frame_of, html_table, one_line
 from ringsched.drawing import draw_estimates, panel_for
 from ringsched.errors import InputError
 from ringsched.formats.calibration import load_calibration
 from ringsched.formats.scenario import input_files
+from ringsched.formatting import (
+    counted,
+    duration,
+    figure,
+    frame_of,
+    html_table,
+    one_line,
+    percent_above,
+)
 from ringsched.model import Scenario
 from ringsched.model.calibration import Calibration
 from ringsched.model.checks import choice, instance, integer, number
 from ringsched.model.objective import MAKESPAN
-from ringsched.phrases import counted, figure, percent_above, seconds
 from ringsched.policies.custom import CustomPolicy
 from ringsched.policies.policy import Limits
 
@@ -35,10 +42,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnderModel:
-    """What comes out under one model of contention."""
+    """The results under one contention model."""
 
-    contention: str | None  # None if none was asked for: every scenario has its own
-    summary: tuple[PolicySummary, ...]  # the first is the baseline; with a calibration, by the fitted values
+    contention: str | None  # None if not given: every scenario has its own
+    summary: tuple[PolicySummary, ...]  # the first is the baseline; with a calibration, for the fitted values
     stability: tuple[Stability, ...] = ()  # over the draws, by metric; empty without any
 
     def __repr__(self) -> str:
@@ -48,13 +55,13 @@ class UnderModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The rows, in the order model, draw, policy, scenario, seed, and what they say."""
+    """The rows, in the order model, draw, policy, scenario, seed, and their summaries."""
 
     rows: tuple[ComparisonRow, ...]
-    models: tuple[UnderModel, ...]  # in the order asked for
-    rankings: tuple[Ranking, ...] = ()  # by metric; empty unless several models were asked for
+    models: tuple[UnderModel, ...]  # in the given order
+    rankings: tuple[Ranking, ...] = ()  # by metric; empty unless several models were given
     drawn: tuple[Mapping[str, Any], ...] = ()  # the fields of every draw, by name
-    notes: tuple[str, ...] = ()  # what of a calibration was not drawn or not applied
+    notes: tuple[str, ...] = ()  # parts of a calibration that were not drawn or not applied
     num_resumed: int = 0  # rows that were in the output already
 
     @property
@@ -68,17 +75,17 @@ class Comparison:
     @property
     def _heading(self) -> tuple[str, ...]:
         runs, policies = counted(len(self.rows), "run"), _num_policies(self.summary)
-        return (runs, policies) if self._best is None else (runs, policies, f"least makespan {self._best}")
+        return (runs, policies) if self._best is None else (runs, policies, f"smallest makespan {self._best}")
 
     @property
     def _best(self) -> str | None:
-        """The policy with the least mean makespan, and its ratio to the baseline if it is another one."""
+        """The policy with the smallest mean makespan, and its ratio to the baseline if it is another one."""
         feasible = [each for each in self.summary if each.means]
         if not feasible:
             return None
         best = min(feasible, key=lambda each: each.means["makespan_s"])
         labels, ratio = _labels(self.summary), best.makespan_ratio
-        found = f"{seconds(best.means['makespan_s'])} by {labels[best.key]}"
+        found = f"{duration(best.means['makespan_s'])} by {labels[best.key]}"
         if ratio is None or ratio.mean is None:
             return found
         return f"{found}, {ratio.mean:.3f} times that of {labels[self.summary[0].key]}"
@@ -159,7 +166,7 @@ def comparison_of(
     notes: tuple[str, ...],
     num_resumed: int,
 ) -> Comparison:
-    """Return the comparison that these rows make, given for every setting in turn."""
+    """Return the comparison of these rows, given for every setting in turn."""
     fitted: dict[str | None, Sequence[ComparisonRow]] = {}
     draws: dict[str | None, list[Sequence[ComparisonRow]]] = {}
     for setting, each in zip(settings, rows, strict=True):
@@ -205,6 +212,7 @@ def compare(
     seeds: int = 1,
     seed: int = 0,
     objective: str = MAKESPAN.name,
+    overrides: Sequence[str] = (),
     time_limit_s: float | None = None,
     iterations: int | None = None,
     contention_models: Iterable[str] = (),
@@ -216,43 +224,45 @@ def compare(
     dask: str | None = None,
     on_row: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Comparison:
-    """Plan every scenario by every policy and compare them with the first, the baseline.
+    """Plan every scenario with every policy and compare the policies with the first, the baseline.
 
     Parameters
     ----------
     scenarios
         Scenarios, or files of them.
     policies
-        Names out of `list_policies()`, or objects with a method `place`, which must be picklable
+        Names from `list_policies()`, or objects with a method `place`, which must be picklable
         unless `workers` is 1.
     orders
-        Queue orders out of `ORDERS`, each with every policy; "own" is the policy's own.
+        Queue orders from `ORDERS`, each with every policy; "own" is the policy's own order.
     seeds, seed
-        How many seeds, from which on; policies that draw no random numbers run once.
+        Number of seeds and the first one; policies without random numbers run once.
     objective
-        Out of `OBJECTIVES`: what policies that search improve, and what bound and gap are about; the
-        ratio stays that of makespans.
+        One of `OBJECTIVES`: what searching policies minimise, and what bound and gap refer to; the
+        ratio is always that of makespans.
+    overrides
+        Fields of all scenarios with other values, as for `load_scenario`.
     time_limit_s, iterations
-        When policies that search end; of two limits `iterations` counts where a policy has it. Every run
-        has one core.
+        Limits of policies that search; if both are given, `iterations` applies where a policy supports it.
+        Every run uses one core.
     contention_models
-        Plan and time all of it under each of these models, "paper", "max-min", "phases", "reserved", and
-        say in `rankings` whether the policies keep their places; the scenarios' own if there is none.
+        Repeat the comparison under each of these models ("paper", "max-min", "phases", "reserved");
+        `rankings` reports whether the ranking changes. Default: the model of each scenario.
     calibration
-        Numbers for all scenarios, or a file of them.
+        Parameters for all scenarios, or a file of them.
     draws
-        So many times more, with what has an interval in the calibration drawn anew, by `seed` and the
-        same for every policy: `models[...].stability` says how often the policies keep their places.
+        Repeat the comparison this many times, with parameters drawn from the intervals of the calibration
+        by `seed`, the same for every policy. `models[...].stability` reports how often the ranking stays.
     output
         A .csv or .parquet file for the rows.
     resume
-        Take over rows that `output` has already, except those of policy objects, whose code may have changed.
+        Reuse rows that are in `output`, except those of policy objects, whose code may have changed.
     workers
-        Processes; None for one a core where that pays off.
+        Number of processes; None for one per core if that is faster.
     dask
-        Address of a Dask scheduler that does the work instead.
+        Address of a Dask scheduler that runs the work instead.
     on_row
-        Called with the number of rows that are done and of all.
+        Called with the number of finished rows and of all rows.
 
     Examples
     --------
@@ -276,9 +286,10 @@ def compare(
         objective=objective,
         limits=Limits(
             time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
-            iterations=None if iterations is None else integer(iterations, "iterations", minimum=0),
+            iterations=None if iterations is None else integer(iterations, "max-schedules", minimum=0),
         ),
         settings=settings,
+        overrides=overrides,
     )
     tasks = [task for each in by_setting for task in each]
     if output is not None:
@@ -319,13 +330,13 @@ def _settings(
 
 
 def _latest(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return each run once: a crash may have left a row beside the one that was to replace it."""
+    """Return each run once: a crash may have left a row beside its replacement."""
     return list({row.key: row for row in rows}.values())
 
 
 def _taken_over(tasks: Sequence[Task], found: Sequence[ComparisonRow]) -> dict[Key, ComparisonRow]:
-    """Return the rows that need not be computed again, under the names the scenarios have now."""
-    # Files from before there were several models do not name theirs; the digest is that of the same one.
+    """Return the reusable rows, with the present names of the scenarios."""
+    # Older files do not name the model, but the digest covers it.
     by_key = {row.key: row for row in found}
     return {
         task.key: replace(by_key[task.key], scenario=task.row.scenario, contention=task.row.contention)
@@ -335,11 +346,11 @@ def _taken_over(tasks: Sequence[Task], found: Sequence[ComparisonRow]) -> dict[K
 
 
 def _check_no_input(output: Path, scenarios: Sequence[Scenario | str | os.PathLike[str]]) -> None:
-    """Raise if the rows would be written over what they are made from."""
+    """Raise if the rows would overwrite an input file."""
     if not output.exists():
         return
     for scenario in scenarios:
         files = {} if isinstance(scenario, Scenario) else input_files(Path(scenario))
         for what, path in files.items():
             if output.samefile(path):
-                raise InputError(f"is a {what} itself; write the rows to another file", file=str(output))
+                raise InputError(f"is also a {what}; write the rows to another file", file=str(output))

@@ -1,4 +1,4 @@
-"""Whether policies keep their places under another contention model, or when a calibration is off."""
+"""Whether the ranking of policies changes with the contention model or with the draws of a calibration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ringsched.analysis.compare.summary import (
     runs_of,
 )
 
-# To hold more GPUs is neither good nor bad, and how long planning takes says nothing of contention.
+# A higher utilisation is neither good nor bad, and planning time does not depend on contention.
 RANKED = tuple(name for name in PAIRED if name not in ("gpu_utilisation", "planning_s"))
 
 SAME = 1e-9  # of ratios, and of differences of shares
@@ -71,12 +71,12 @@ def rankings(rows_by_model: Mapping[str, Sequence[ComparisonRow]]) -> tuple[Rank
 
 
 def neutral(pair: Paired) -> float:
-    """Return what two equal policies come to."""
+    """Return the value of two equal policies."""
     return 0.0 if pair.measure == "difference" else 1.0
 
 
 def sign(value: float, middle: float) -> int:
-    """Return -1, 0 or 1 for below, at and above the middle; what rounding may have done is no difference.
+    """Return -1, 0 or 1 for below, at and above the middle, with a tolerance for rounding.
 
     Examples
     --------
@@ -87,10 +87,10 @@ def sign(value: float, middle: float) -> int:
 
 
 def side(pair: Paired) -> int | None:
-    """Return on which side of equal a pair is, all of its interval; None where that is not shown.
+    """Return the side of equal on which the whole interval of a pair is; None if it is on both.
 
-    A single run has no interval. It is what it is, of this scenario and seed alone; but one that is left
-    of several, since the others are infeasible, does not speak for them.
+    A single run has no interval, and its value counts. A single feasible run of several
+    decides nothing.
     """
     if pair.mean is None or (pair.low is None and pair.num_left_out):
         return None
@@ -100,7 +100,7 @@ def side(pair: Paired) -> int | None:
 
 
 def doubts(under: Mapping[str, Paired]) -> dict[str, str]:
-    """Return why a pair that is undecided is so, by model; those that show a side are not named."""
+    """Return the reasons of an undecided pair, for the models that decide nothing."""
     found = {model: _doubt(under[model], shown) for model, shown in _sides(under).items()}
     return {model: doubt for model, doubt in found.items() if doubt is not None}
 
@@ -114,7 +114,7 @@ def _doubt(pair: Paired, shown: int | None) -> str | None:
 
 
 def _sides(under: Mapping[str, Paired]) -> dict[str, int | None]:
-    """Return the sides by model; what has no interval shows nothing beside models that have one."""
+    """Return the sides by model; a value without an interval decides nothing beside values with one."""
     any_interval = any(pair.low is not None for pair in under.values())
     return {model: None if any_interval and pair.low is None else side(pair) for model, pair in under.items()}
 
@@ -159,7 +159,7 @@ class DrawnPair:
     num_better: int  # draws in which `policy` is below `against`
     num_equal: int
     num_worse: int
-    num_infeasible: int  # draws in which no pair of runs is feasible: of these nothing is known
+    num_infeasible: int  # draws without a feasible pair of runs
     num_same: int  # draws in which it is on the side where it is with the fitted values
     num_pairs: int  # of feasible runs, in all draws together
     num_left_out: int  # pairs in which at least one of the two is infeasible
@@ -172,7 +172,7 @@ class Stability:
     metric: str
     num_draws: int
     num_same: int
-    reached: bool  # by what was drawn; if not, every draw is the fitted values again
+    reached: bool  # whether the draws change anything; if not, every draw equals the fitted values
     pairs: tuple[DrawnPair, ...]
 
 
@@ -230,10 +230,10 @@ def _drawn_pair(
 
 
 def _place(pair: Paired) -> int | None:
-    """Return on which side of equal the mean is; None where no pair of runs is feasible."""
+    """Return the side of equal on which the mean is; None if no pair of runs is feasible."""
     return None if pair.mean is None else sign(pair.mean, neutral(pair))
 
 
 def _same_place(pair: Paired, fitted: Paired) -> bool:
-    """Return whether both are on the same side; where no pair is feasible there is none to be on."""
+    """Return whether both are on the same side; a draw without a feasible pair is on none."""
     return _place(pair) is not None and _place(pair) == _place(fitted)

@@ -20,10 +20,10 @@ from ringsched.formats.files import check_writable, read_text, write_text, writt
 
 @contextmanager
 def sole_writer(path: Path | None) -> Iterator[None]:
-    """Keep other comparisons away from `path`; raise if one of them is writing it now.
+    """Lock `path` for this comparison; raise if another one is writing it.
 
-    The lock is on a file beside it, since the file itself is replaced when it is written. It goes with
-    the process that holds it, however that ends; what a crash leaves lying there locks nothing.
+    The lock is on a file beside it, since the file itself is replaced when it is written. It ends with
+    the process that holds it, and a file left by a crash has no effect.
     """
     lock = None if path is None else _locked(path)
     try:
@@ -36,14 +36,14 @@ def sole_writer(path: Path | None) -> Iterator[None]:
 
 
 def _locked(path: Path) -> BaseFileLock | None:
-    """Return the lock that we hold; None where none can be had."""
-    # It tries more than once, since a writer that ends may take its lock file away while we open it. A
-    # soft lock would outlive a crash: better none where the file system has no real ones.
+    """Return the acquired lock; None if locking is not possible."""
+    # Several attempts, because a finishing writer may remove its lock file while we open it. A soft lock
+    # would survive a crash, so file systems without real locks get none.
     lock = FileLock(_lock_file(path), timeout=0.1, poll_interval=0.01, fallback_to_soft=False)
     try:
         lock.acquire()
     except Timeout:
-        problem = "another comparison is writing this file; wait for its end, or write to another"
+        problem = "another comparison is writing this file; wait until it ends, or write to another file"
         raise InputError(problem, file=str(path)) from None
     except OSError:  # or the file is another user's
         return None
@@ -62,48 +62,48 @@ TEXTS = (
     *("contention", "ringsched_version", "status"),
 )
 INTEGERS = ("draw", "seed")
-ADDED = {"contention": "", "draw": None}  # columns that older files lack, and what their rows have there
+ADDED = {"contention": "", "draw": None}  # columns that older files do not have, with their defaults
 OLDER_COLUMNS = tuple(name for name in COLUMNS if name not in ADDED)
-NOT_OURS = "is not a table that `ringsched compare` wrote; choose another file, or replace it by --no-resume"
+NOT_OURS = "was not written by `ringsched compare`; choose another file, or replace it with --no-resume"
 
 
 class RowFile(Protocol):
-    """Where rows are kept; open once, add row by row, close with all of them in order."""
+    """A file of rows: open it once, add rows, close it with all rows in order."""
 
     def read(self) -> list[ComparisonRow]:
-        """Return the rows that are there."""
+        """Return the rows in the file."""
 
     def open(self, rows: Sequence[ComparisonRow]) -> None:
-        """Start anew with these rows."""
+        """Start the file with these rows."""
 
     def add(self, row: ComparisonRow) -> None:
-        """Keep one more row."""
+        """Add a row."""
 
     def close(self, rows: Sequence[ComparisonRow]) -> None:
-        """Leave exactly these rows, in this order."""
+        """Write exactly these rows, in this order."""
 
 
 def row_file(path: Path) -> RowFile:
-    """Return the kind of file its name asks for, or say why it cannot be written."""
+    """Return a row file of the type given by its suffix, or raise if it cannot be written."""
     kinds: dict[str, type[CsvRows] | type[ParquetRows]] = {".csv": CsvRows, ".parquet": ParquetRows}
     kind = kinds.get(path.suffix.lower())
     if kind is None:
         raise InputError("must end in .csv or .parquet", file=str(path))
     check_writable(path)
     if path.exists() and not path.is_file():
-        raise InputError("is not a file that rows could be kept in", file=str(path))
+        raise InputError("is not a regular file; choose another output", file=str(path))
     return kind(path)
 
 
 class CsvRows:
-    """One line a row. A line is appended whole and at once; the order is set right at the end."""
+    """One line per row. Each line is appended at once; the final order is set at the end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: TextIO | None = None
 
     def read(self) -> list[ComparisonRow]:
-        """Return the rows in the file; a last line cut short by a crash does not count."""
+        """Return the rows in the file; an incomplete last line is ignored."""
         if not self._path.exists() or self._path.stat().st_size == 0:
             return []
         whole, _, _ = read_text(self._path).rpartition("\n")
@@ -154,7 +154,7 @@ class CsvRows:
 
 
 class ParquetRows:
-    """A Parquet file cannot grow row by row: it is written when the work ends, also by Ctrl-C."""
+    """A Parquet file cannot grow row by row: it is written when the work ends, also after Ctrl-C."""
 
     def __init__(self, path: Path) -> None:
         check_installed("pyarrow.parquet", "parquet", file=str(path))
@@ -174,13 +174,13 @@ class ParquetRows:
             raise InputError(NOT_OURS, file=str(self._path)) from None
 
     def open(self, rows: Sequence[ComparisonRow]) -> None:
-        """Leave the file as it is."""
+        """Do nothing."""
 
     def add(self, row: ComparisonRow) -> None:
-        """Leave the file as it is."""
+        """Do nothing."""
 
     def close(self, rows: Sequence[ComparisonRow]) -> None:
-        """Write all rows, first beside the file, then over it."""
+        """Write all rows to a temporary file, then replace the file."""
         import pyarrow
         from pyarrow import parquet
 
@@ -192,7 +192,7 @@ class ParquetRows:
 
 
 def row_from(values: Mapping[str, Any]) -> ComparisonRow:
-    """Return the row of these values, texts or numbers; raise ValueError or TypeError if they are none."""
+    """Return the row of these values, texts or numbers; raise ValueError or TypeError if they are invalid."""
     given = {**ADDED, **values}
     row = ComparisonRow(**{name: _value(name, given[name]) for name in COLUMNS})
     if row.status not in (OK, INFEASIBLE) or (row.status == OK and None in (row.makespan_s, row.gap)):
@@ -215,7 +215,7 @@ def _csv(lines: Sequence[Sequence[object]]) -> str:
 
 
 class KeptRows:
-    """Adds rows to the file as they come and leaves it in order, however the work ends."""
+    """Adds rows to the file as they are finished, and sorts it when the work ends or fails."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class KeptRows:
         self._found = [row for row in found if row.key not in rows]
 
     def add(self, row: ComparisonRow) -> None:
-        """Keep one more row."""
+        """Add a row."""
         self._rows[row.key] = row
         if self._file is not None:
             self._file.add(row)
@@ -243,7 +243,7 @@ class KeptRows:
             self._file.close(self._all())
 
     def _all(self) -> list[ComparisonRow]:
-        """Return our rows and those found that stay: of other runs, and of older code until run anew."""
+        """Return our rows and the found rows that stay: of other runs, and of older code until replaced."""
         ours = [self._rows[task.key] for task in self._tasks if task.key in self._rows]
         replaced = {row.key[:-1] for row in ours}
         return [*ours, *(row for row in self._found if row.key[:-1] not in replaced)]

@@ -1,4 +1,4 @@
-"""One run of a comparison: a scenario planned by a policy, and the row that comes of it."""
+"""One run of a comparison: a scenario planned by a policy, and its row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ringsched.policies.custom import CustomPolicy
 
 NOT_RUN, OK, INFEASIBLE = "not run", "ok", "infeasible"
 
-# What makes two runs the same: scenario_sha256, policy, order, objective, limit, draw, seed, and last the
+# The identity of a run: scenario_sha256, policy, order, objective, limit, draw, seed, and last the
 # code. The model of contention is in the digest.
 Key = tuple[str, str, str, str, str, int | None, int | None, str]
 
@@ -31,7 +31,7 @@ LEFT_OUT = PACKAGE / "cli"
 
 @cache
 def code_version() -> str:
-    """Return the version and, after a plus, a digest of the source: code being worked on keeps its version.
+    """Return the version with a digest of the source, which also changes during development.
 
     Examples
     --------
@@ -54,9 +54,9 @@ class ComparisonRow:
     scenario_sha256: str
     policy: str
     order: str
-    objective: str = MAKESPAN.name  # what bound and gap are about
-    limit: str = ""  # of a policy that searches: when it ends
-    contention: str = ""  # the model; empty in rows that were kept before there were several
+    objective: str = MAKESPAN.name  # of bound and gap
+    limit: str = ""  # limit of a policy that searches
+    contention: str = ""  # the model; empty in older rows
     draw: int | None = None  # from a calibration's intervals; None for the scenario itself, or fitted values
     seed: int | None  # None if the policy draws no random numbers
     ringsched_version: str = field(default_factory=code_version)  # with a digest of the source
@@ -73,7 +73,7 @@ class ComparisonRow:
 
     @property
     def key(self) -> Key:
-        """What makes two runs the same."""
+        """The identity of the run."""
         return (
             *(self.scenario_sha256, self.policy, self.order, self.objective, self.limit),
             *(self.draw, self.seed, self.ringsched_version),
@@ -82,7 +82,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A run to be done, complete enough to be sent to another machine, and its row with no results yet."""
+    """A run with everything that another machine needs, and its row without results."""
 
     row: ComparisonRow
     scenario: Scenario
@@ -92,15 +92,17 @@ class Task:
 
     @property
     def key(self) -> Key:
-        """What makes two runs the same."""
+        """The identity of the run."""
         return self.row.key
 
 
 def run_task(task: Task) -> ComparisonRow:
-    """Plan and measure; infeasible is a row too."""
+    """Plan and measure; an infeasible run also gives a row."""
     here, there = code_version(), task.row.ringsched_version
     if here != there:
-        raise RingschedError(f"a worker has ringsched {here}, this is {there}; install the same")
+        raise RingschedError(
+            f"the worker has ringsched {here}, this machine has {there}; install the same version"
+        )
     started = time.perf_counter()
     try:
         plan = api.plan(
@@ -119,4 +121,4 @@ def run_task(task: Task) -> ComparisonRow:
     return replace(task.row, status=OK, planning_s=planning_s, **asdict(metrics_of(task.scenario, plan)))
 
 
-# Nothing that plans can import it (the layers say so), so it changes no row.
+# Planning code cannot import it (see the import layers), so it changes no row.

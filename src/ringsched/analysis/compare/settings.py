@@ -1,4 +1,4 @@
-"""The settings a comparison is repeated in: models of contention, and draws from a calibration."""
+"""The settings of a comparison: contention models, and draws from a calibration."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ END = NORMAL.inv_cdf(0.975)  # standard deviations from the middle to the end of
 def drawn(calibration: Calibration, seed: int, draw: int) -> Calibration:
     """Return the calibration with every field that has an interval drawn from it, independently.
 
-    A field is above its value as often as below, and beyond either end in one draw of forty: normal, with
-    a spread of its own on either side. What no scenario could have is drawn again, so where an interval
-    ends near 0, or that of a share near 1, there is less beyond that end and more elsewhere. A table
-    moves as a whole.
+    Values above and below the fitted one are equally likely. Each side is normal with its own spread, so
+    one draw in forty is beyond either end. Impossible values are drawn again, so there are fewer draws
+    near such a limit. A table moves as a whole.
 
     Examples
     --------
@@ -61,7 +60,7 @@ def _moved(value: float, interval: Interval, deviation: float) -> float:
 
 
 def _deviation(random: Random) -> float:
-    """Return a standard normal number, out of the one stream that Python keeps stable."""
+    """Return a standard normal number from the stream that Python keeps stable across versions."""
     while (at := random.random()) == 0:
         pass
     return NORMAL.inv_cdf(at)
@@ -69,14 +68,14 @@ def _deviation(random: Random) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What the scenarios are changed to before they are planned; None leaves them as they are."""
+    """Changes to the scenarios before planning; None changes nothing."""
 
     model: str | None = None
     draw: int | None = None  # None for the fitted values themselves
     calibration: Calibration | None = None
 
     def apply(self, scenario: Scenario) -> Scenario:
-        """Return the scenario in this setting, or say why it cannot be."""
+        """Return the scenario in this setting, or raise if it is invalid."""
         try:
             if self.model is not None:
                 scenario = scenario.replace(contention=scenario.contention.replace(model=self.model))
@@ -88,7 +87,7 @@ class Setting:
 
     @property
     def words(self) -> str:
-        """Which one it is, for the end of a sentence."""
+        """The setting in words, for the end of a sentence."""
         model = "" if self.model is None else f"under contention model {self.model}"
         calibrated = "" if self.calibration is None else "with the fitted values"
         draw = calibrated if self.draw is None else f"in draw {self.draw}"
@@ -105,7 +104,7 @@ def settings_of(
     chosen: list[str | None] = [*models] or [None]
     number = integer(draws, "draws", minimum=0)
     if number and calibration is None:
-        raise InputError("needs a calibration, as `ringsched calibrate fit -o` writes it", field="draws")
+        raise InputError("needs a calibration; `ringsched calibrate fit -o FILE` writes one", field="draws")
     if number and calibration is not None and not calibration.uncertain:
         raise InputError("has no intervals to draw from; fit it again", field="calibration")
     numbers: list[int | None] = [None, *range(1, number + 1)]
@@ -121,12 +120,12 @@ def settings_of(
 
 
 def notes_of(calibration: Calibration | None, draws: int, scenarios: Iterable[Scenario]) -> tuple[str, ...]:
-    """Return what of a calibration does not reach the scenarios, or does not vary: a sentence for each."""
+    """Return notes on the parts of a calibration that are not applied or do not vary."""
     if calibration is None:
         return ()
     notes = []
     if draws and calibration.certain:
-        notes.append(f"not drawn, for want of an interval: {', '.join(calibration.certain)}")
+        notes.append(f"not drawn, because they have no interval: {', '.join(calibration.certain)}")
     scenarios = list(scenarios)
     if only_paper := sorted(calibration.contention_fields().keys() - EVERY_MODEL):
         others = sorted(
@@ -136,9 +135,9 @@ def notes_of(calibration: Calibration | None, draws: int, scenarios: Iterable[Sc
                 if not any(map(scenario.contention.takes, only_paper))
             }
         )
-        notes += [f"unknown to {model}, left out there: {', '.join(only_paper)}" for model in others]
+        notes += [f"not used by {model}: {', '.join(only_paper)}" for model in others]
     if calibration.inter_server_gbps is not None and any(
         server.uplink_gbps is not None for scenario in scenarios for server in scenario.cluster.servers
     ):
-        notes.append("servers with an uplink_gbps of their own keep it")
+        notes.append("servers with their own uplink_gbps keep it")
     return tuple(notes)

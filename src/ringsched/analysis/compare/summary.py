@@ -1,4 +1,4 @@
-"""What the rows of a comparison say: means, and ratios to a baseline in pairs."""
+"""Summaries of the rows of a comparison: means, and ratios to a baseline in pairs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def runs_of(rows: Sequence[ComparisonRow]) -> dict[PolicyAndOrder, Runs]:
 
 
 def labels_of(contenders: Sequence[PolicyAndOrder]) -> dict[PolicyAndOrder, str]:
-    """Return what to call each: the policy's name, with the order if it stands there under several.
+    """Return the labels: the policy's name, with the order if the policy appears with several.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def labels_of(contenders: Sequence[PolicyAndOrder]) -> dict[PolicyAndOrder, str]
 def paired(metric: str, own: Runs, baseline: Runs) -> Paired:
     """Compare two policies in one metric, scenario by scenario and seed by seed.
 
-    Several seeds of one scenario say little about other scenarios: where there are several scenarios,
-    the seeds of each are averaged first, and the interval is over scenarios.
+    With several scenarios, the seeds of each are averaged first and the interval is over scenarios,
+    because several seeds of one scenario say little about others.
     """
     pairs = [_pairs(own[scenario], baseline[scenario]) for scenario in own if scenario in baseline]
     compare, restore = (_difference, _same) if metric in SHARES else (_log_ratio, math.exp)
@@ -135,7 +135,7 @@ def paired(metric: str, own: Runs, baseline: Runs) -> Paired:
 
 
 def interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """Return mean, low and high end of Student's 95 % interval; what cannot be said is None.
+    """Return mean, low and high end of Student's 95 % interval; None if undefined.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def _summary(policy: str, order: str, own: Runs, baseline: Runs) -> PolicySummar
 def _pairs(
     own: Mapping[int | None, ComparisonRow], baseline: Mapping[int | None, ComparisonRow]
 ) -> list[Pair]:
-    """Pair rows by seed; a policy without seeds stands against every seed of the other."""
+    """Pair rows by seed; a policy without seeds is paired with every seed of the other."""
     drawn = sorted({seed for seed in (*own, *baseline) if seed is not None})
     seeds: list[int | None] = [*drawn] or [None]
     found = [(own.get(seed, own.get(None)), baseline.get(seed, baseline.get(None))) for seed in seeds]

@@ -1,4 +1,4 @@
-"""Which runs a comparison is made of: its scenarios, its policies under every order; all checked here."""
+"""The runs of a comparison: its scenarios, and its policies in every order; checked here."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ringsched.analysis.compare.runs import ComparisonRow, Task
 from ringsched.analysis.compare.settings import Setting
 from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError
+from ringsched.formats.overrides import overridden
 from ringsched.formats.scenario import load_scenario, locate
 from ringsched.model import OBJECTIVES, Scenario
 from ringsched.model.checks import choice, instance, integer
@@ -22,41 +23,45 @@ from ringsched.policies.table import policy_named
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A scenario, what to call it, and the file it came from."""
+    """A scenario, its label, and its file."""
 
     label: str
     path: Path | None
     scenario: Scenario
 
     def located(self, error: InputError) -> InputError:
-        """Return the error with the file it is about."""
+        """Return the error with its file."""
         return error if self.path is None else locate(error, self.path)
 
 
-def scenarios_of(scenarios: Sequence[Scenario | str | os.PathLike[str]]) -> list[Given]:
-    """Return the scenarios under labels of their own."""
+def scenarios_of(
+    scenarios: Sequence[Scenario | str | os.PathLike[str]], overrides: Sequence[str] = ()
+) -> list[Given]:
+    """Return the scenarios with their overrides, under unique labels."""
     if not scenarios:
         raise InputError("must name at least one", field="scenarios")
     found: dict[str, Given] = {}
     for at, each in enumerate(scenarios):
-        given = _read(at, each)
+        given = _read(at, each, overrides)
         label = f"{given.label}-{at}" if given.label in found else given.label
         found[label] = replace(given, label=label)
     return list(found.values())
 
 
-def _read(at: int, given: Scenario | str | os.PathLike[str]) -> Given:
+def _read(at: int, given: Scenario | str | os.PathLike[str], overrides: Sequence[str]) -> Given:
     if isinstance(given, str | os.PathLike):
         path = Path(given)
-        return Given(_printable(str(path)), path, load_scenario(path))
+        return Given(_printable(str(path)), path, load_scenario(path, overrides))
     scenario = instance(given, f"scenarios[{at}]", Scenario)
+    if overrides:
+        scenario = overridden(scenario, *overrides)
     return Given(scenario.name or f"scenario-{at}", None, scenario)
 
 
 def changed_by(
     given: Sequence[Given], contenders: Sequence[Contender], setting: Setting
 ) -> dict[str, tuple[str, Scenario]]:
-    """Return label and scenario by digest, all of which can be planned in this setting.
+    """Return label and scenario by digest, checked in this setting.
 
     The same one twice would count twice in every interval.
     """
@@ -86,19 +91,19 @@ def _ready(given: Given, setting: Setting) -> Scenario:
 def _check_models(
     contenders: Sequence[Contender], given: Given, scenario: Scenario, setting: Setting
 ) -> None:
-    """Raise if a policy cannot plan under the model of contention, before anything runs."""
+    """Raise if a policy does not support the contention model, before anything runs."""
     for contender in contenders:
         try:
             contender.entry.check_model(scenario.contention)
         except InputError as error:
             if setting.model is None:
                 raise given.located(error) from None
-            problem = f"names {setting.model!r}, under which policy {contender.name!r} cannot plan"
+            problem = f"names {setting.model!r}, which policy {contender.name!r} does not support"
             raise InputError(f"{problem}; leave out one of them", field="contention-models") from None
 
 
 def _printable(name: str) -> str:
-    # A file's name may hold what no table can.
+    # A file name may contain characters that a table cannot show.
     return name if name.isprintable() else ascii(name)[1:-1]
 
 
@@ -107,7 +112,7 @@ OWN = "own"
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One policy under one order; of one that searches, its limits, and what a row says of them."""
+    """One policy in one order, with the limits of a search and their text in a row."""
 
     policy: str | CustomPolicy
     entry: Policy
@@ -130,7 +135,7 @@ class Contender:
 def contenders_of(
     policies: Sequence[str | CustomPolicy], orders: Sequence[str], limits: Limits
 ) -> list[Contender]:
-    """Return every policy under every order, each once."""
+    """Return every policy in every order, each once."""
     if not policies or not orders:
         raise InputError("must name at least one", field="orders" if policies else "policies")
     contenders: dict[tuple[str, str], Contender] = {}
@@ -151,16 +156,16 @@ def _contender(policy: str | CustomPolicy, order: str, limits: Limits) -> Conten
 
 
 def _limits(policy: Policy, limits: Limits) -> tuple[dict[str, Any], str]:
-    """Return what a policy that searches is given, and how a row says it."""
+    """Return the limits of a policy that searches, and their text in a row."""
     given: dict[str, Any] = {}
     limit = ""
-    if limits.iterations is not None and "iterations" in policy.options:
+    if limits.iterations is not None and "max-schedules" in policy.options:
         given["stop"] = Stop(schedules=limits.iterations)
         limit = f"iterations {limits.iterations:g}"
     elif limits.time_limit_s is not None and "time-limit" in policy.options:
         given["stop"] = Stop(time_limit_s=limits.time_limit_s)
         limit = f"time_limit_s {limits.time_limit_s:g}"
-    if "threads" in policy.options:  # one core a run: the others have runs of their own
+    if "workers" in policy.options:  # one core per run, because other runs use the other cores
         given["workers"] = 1
     return given, limit
 
@@ -175,12 +180,13 @@ def tasks_of(
     objective: str,
     limits: Limits,
     settings: Sequence[Setting] = (Setting(),),
+    overrides: Sequence[str] = (),
 ) -> list[list[Task]]:
-    """Return the runs of every setting by policy, scenario and seed, or say what is wrong in the question."""
+    """Return the runs of every setting by policy, scenario and seed, or raise if the request is invalid."""
     seed_range = range(first_seed, first_seed + integer(seeds, "seeds", minimum=1))
     choice(objective, "objective", OBJECTIVES)
     contenders = contenders_of(policies, orders, limits)
-    given = scenarios_of(scenarios)
+    given = scenarios_of(scenarios, overrides)
     changed = [changed_by(given, contenders, setting) for setting in settings]
     return [
         [

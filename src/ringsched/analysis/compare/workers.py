@@ -1,6 +1,6 @@
 """Where the runs of a comparison are done: here, on all cores, or on a Dask cluster.
 
-joblib and Dask are imported where they are used, so that nobody waits for them who does not compare.
+joblib and Dask are imported on use, because importing them is slow.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _Result = TypeVar("_Result")
 
 
 def rows_of(tasks: Sequence[Task], *, workers: int | None, dask: str | None) -> Iterator[ComparisonRow]:
-    """Return an iterator over the rows as they come; `workers` None for as many as pay off.
+    """Return an iterator over the rows as they are finished; `workers` None chooses the number.
 
-    A Dask cluster that does not answer is told from here, before the first row is asked for.
+    An unreachable Dask cluster raises here, before the first row is requested.
     """
     if not tasks:
         return iter(())
@@ -62,7 +62,7 @@ def _useful_workers(tasks: Sequence[Task]) -> int:
 def on_cores(
     function: Callable[[_Item], _Result], items: Sequence[_Item], num_workers: int
 ) -> Iterator[_Result]:
-    """Yield what `function` makes of every item, as it comes, by so many processes."""
+    """Yield the results of `function` for all items as they are finished, in several processes."""
     from concurrent.futures.process import BrokenProcessPool
 
     try:
@@ -71,7 +71,7 @@ def on_cores(
         yield from results
     except BrokenProcessPool:
         raise RingschedError(
-            "a worker process was killed, perhaps for want of memory; try fewer workers"
+            "a worker process was killed, perhaps because memory ran out; try fewer workers"
         ) from None
     except (PicklingError, TypeError, AttributeError) as error:
         if not _is_about_pickling(error):
@@ -94,11 +94,11 @@ def _started(
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Start processes that a terminal's Ctrl-C does not reach; this one hears it a moment later.
+    """Start processes that ignore the terminal's Ctrl-C; this process handles it after they are started.
 
-    What is blocked and ignored stays so in the processes started meanwhile, from their first instruction
-    on, also if some library of theirs lifts the block: the workers end because this process ends them, in
-    silence. Here what comes meanwhile is kept by the block until there is a handler again.
+    Processes inherit the blocked and ignored signal from their first instruction on, even if a library
+    unblocks it. This process ends the workers silently. A signal that arrives meanwhile stays pending
+    until the handler is restored.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     handler = signal.getsignal(signal.SIGINT)
@@ -125,7 +125,7 @@ def _on_dask(tasks: Sequence[Task], client: Client) -> Iterator[ComparisonRow]:
         try:
             for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
                 yield _result(future)
-        finally:  # after Ctrl-C or an error the cluster is free for others
+        finally:  # releases the cluster after Ctrl-C or an error
             client.cancel(futures)  # type: ignore[no-untyped-call]
 
 
@@ -137,11 +137,11 @@ def _connected(address: str) -> Client:
         return Client(address, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         reason = str(error).partition("\n")[0]
-        raise InputError(f"= {address}: no Dask scheduler answers ({reason})", field="dask") from None
+        raise InputError(f"= {address}: no Dask scheduler responds ({reason})", field="dask") from None
 
 
 def _check_address(address: str) -> None:
-    """Raise ValueError if it is no address; a client that was given such a one hangs when it goes."""
+    """Raise ValueError for an invalid address; a client with an invalid address hangs when it is closed."""
     from distributed.comm.addressing import parse_address, parse_host_port
     from distributed.comm.registry import get_backend
 
@@ -152,7 +152,7 @@ def _check_address(address: str) -> None:
 
 
 def _result(future: Future[Any]) -> ComparisonRow:
-    """Return what a Dask worker answered; what is not one of our errors is about the worker."""
+    """Return the result of a Dask worker; errors that are not ours are reported as the worker's."""
     from distributed import KilledWorker
 
     try:
@@ -160,5 +160,5 @@ def _result(future: Future[Any]) -> ComparisonRow:
     except ImportError as error:
         raise RingschedError(f"a Dask worker cannot run this: {error}; install ringsched there") from error
     except KilledWorker as error:
-        raise RingschedError("Dask workers were killed, perhaps for want of memory") from error
+        raise RingschedError("Dask workers were killed, perhaps because memory ran out") from error
     return row

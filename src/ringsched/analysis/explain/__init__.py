@@ -1,1 +1,1 @@
-"""Who slowed whom, by how much, on which link: docs/concepts/blame.md has the definitions."""
+"""Where the time of jobs goes, and which jobs and links cause contention; see docs/concepts/blame.md."""

@@ -1,4 +1,4 @@
-"""From a scenario and its plan to the ledger, and to the plan with one job less."""
+"""The ledger of a scenario and its plan."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from ringsched.analysis.explain.ledger import (
     Ledger,
     LinkAccount,
 )
-from ringsched.analysis.explain.parts import Floats, Parts, Shares, Split, Timeline
+from ringsched.analysis.explain.parts import NOTHING, Floats, Parts, Shares, Split, Timeline
 from ringsched.analysis.planned_run import planned_run
 from ringsched.contention.network import Shape
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.state import Run
 from ringsched.model import Plan, Scenario
 from ringsched.model.checks import instance
-
-NOTHING: Floats = np.zeros(0)
 
 
 def explain(scenario: Scenario, plan: Plan) -> Ledger:
@@ -29,12 +27,12 @@ def explain(scenario: Scenario, plan: Plan) -> Ledger:
     Parameters
     ----------
     plan
-        A plan for this very scenario that does what it says.
+        A valid plan for this scenario.
 
     Raises
     ------
     InputError
-        The plan was made for another scenario, or its jobs would not start or finish when it says.
+        The plan was made for another scenario, or its jobs would start or finish at other times.
 
     Examples
     --------
@@ -60,12 +58,13 @@ def _ledger(problem: Problem, run: Run, plan: Plan) -> Ledger:
     lost_on_link = np.zeros(len(links))
     for at, shape in enumerate(split.shapes):
         lost_s, share = NOTHING, Shares.none()
-        if shape.links:
-            intervals = split.intervals(at)
+        intervals = split.intervals(at) if shape.links else None
+        if intervals is not None:
             lost_s, share = intervals.lost_s, split.shares(at, intervals)
             np.add.at(lost_on_link, np.array(shape.links)[intervals.bottleneck], lost_s)
         shares.append(share)
-        jobs.append(_job_account(problem, run, at, split.parts(at, lost_s), shape, labels, waited_for[at]))
+        parts, hidden_s = split.parts(at, lost_s), split.hidden_s(at, intervals)
+        jobs.append(_job_account(problem, run, at, parts, hidden_s, shape, labels, waited_for[at]))
     return Ledger(
         scenario=problem.scenario,
         plan=plan,
@@ -84,6 +83,7 @@ def _job_account(
     run: Run,
     at: int,
     parts: Parts,
+    hidden_s: float,
     shape: Shape,
     labels: Sequence[str],
     waited_for: Sequence[int],
@@ -98,7 +98,7 @@ def _job_account(
         submit_s=jobs[at].submit_s,
         start_s=problem.seconds_at(run.starts[at]),
         finish_s=problem.seconds_at(run.finishes[at]),
-        # A slot may begin a rounding error before the submit.
+        # Rounding may put a slot slightly before the submit.
         waiting_s=max(0.0, waiting_s),
         waited_for=tuple(jobs[other].name for other in waited_for),
         duration_s=problem.clock.seconds(run.finishes[at] - run.starts[at]),
@@ -106,13 +106,14 @@ def _job_account(
         spreading_s=parts.spreading_s,
         contention_s=parts.contention_s,
         rounding_s=parts.rounding_s,
+        hidden_s=hidden_s,
     )
 
 
 def _links(scenario: Scenario) -> list[tuple[str, str, str]]:
     """Return label, kind and name of every uplink, in the order of the nodes.
 
-    Only a switch above all others can lack one, and it is the last node.
+    Only the topmost switch may have none, and it is the last node.
     """
     cluster, word = scenario.cluster, scenario.cluster.switch_words.one
     servers = [(server.name, "server", server.name) for server in cluster.servers]
@@ -152,7 +153,7 @@ def _link_account(
 
 
 def _contended(line: Timeline, factors: Floats) -> float:
-    """Return for how long the jobs on a link slow each other."""
+    """Return how long the jobs on a link slow each other."""
     if not len(line.instants):
         return 0.0
     slowed = factors[line.num_jobs[:-1]] > factors[1]

@@ -1,4 +1,4 @@
-"""The ledger: every second of every job, and to whom it goes; accounts of jobs, links and pairs."""
+"""The ledger: accounts of jobs, links and pairs of jobs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ringsched import api
-from ringsched.analysis.explain.parts import Floats, Integers
+from ringsched.analysis.explain.losses import Losses, losses_of
+from ringsched.analysis.explain.parts import Floats, Integers, Parts
 from ringsched.analysis.planned_run import same_time
 from ringsched.contention.sharing import model_of
-from ringsched.display import one_line
 from ringsched.errors import UnknownName
+from ringsched.formatting import counted, duration, one_line
 from ringsched.model import Outcome, Plan, Scenario
 from ringsched.model.checks import settle
-from ringsched.phrases import counted, seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,19 +27,22 @@ class JobAccount:
     Parameters
     ----------
     waiting_s, waited_for
-        From submit to start; the jobs that left the job's GPUs at that very instant.
+        From submit to start; the jobs that released the job's GPUs at that instant.
     duration_s
-        From start to finish; of a job that runs already, from time 0.
+        From start to finish; for a running job, from time 0.
     best_case_s
-        Its iterations at the fastest tau any placement could give, without slots; of a job that runs
-        already, what remains at its own placement.
+        Its iterations at the best-case tau, without slots; for a running job, its remaining iterations at
+        its own placement.
     spreading_s
-        By how much they take longer on the job's own GPUs with nobody else around. Not below 0.
+        Additional time on the job's GPUs without other jobs. At least 0.
     contention_s
-        By how much they take longer with the others around. Not below 0.
+        Additional time because of other jobs. At least 0.
     rounding_s
-        What is left: parts of slots in which no whole iteration fits. In continuous time what floats and
-        the one instant of completions 1e-9 apart leave.
+        The rest: time in slots in which no whole iteration fits. In continuous time, only rounding errors
+        and the tolerance of 1e-9 between completions.
+    hidden_s
+        Communication that the backward pass hides, which adds no time; 0 without `buckets`. The other parts
+        contain only exposed communication.
     links
         Labels of the uplinks that the job crosses.
     """
@@ -58,28 +61,39 @@ class JobAccount:
     spreading_s: float
     contention_s: float
     rounding_s: float
+    hidden_s: float = 0.0
+
+    @property
+    def parts(self) -> Parts:
+        """The parts of the duration."""
+        return Parts(
+            best_case_s=self.best_case_s,
+            spreading_s=self.spreading_s,
+            contention_s=self.contention_s,
+            rounding_s=self.rounding_s,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkAccount:
-    """What happens on one uplink, that of a server or of a switch.
+    """The account of one uplink of a server or a switch.
 
     Parameters
     ----------
     label
-        The server's name, or what files call a switch and its name: see `Cluster.switch_words`.
+        The server's name, or the kind and name of a switch: see `Cluster.switch_words`.
     contention_s
-        What jobs lose because of it, all together.
+        Total contention of all jobs on it.
     contended_s
-        For how long it is slower for each job on it than for one alone.
+        How long the jobs on it slow each other.
     jobs
-        How many jobs cross it, all in all.
+        Number of jobs that cross it.
     times_s, num_jobs
-        A step function: from each of `times_s` until the next so many jobs are on it; in the end none.
+        A step function: the number of jobs on it from each of `times_s` until the next; finally 0.
     """
 
     label: str
-    kind: str  # server, or what a switch is called
+    kind: str  # server, or the kind of switch
     name: str
     uplink_gbps: float
     contention_s: float
@@ -100,13 +114,13 @@ class LinkAccount:
 
     def __repr__(self) -> str:
         most = f"at most {self.most_jobs} at once"
-        lost = f"{seconds(self.contention_s)} lost to contention"
+        lost = f"{duration(self.contention_s)} lost to contention"
         return one_line("LinkAccount", self.label, counted(self.jobs, "job"), most, lost)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blame:
-    """So many seconds of the victim's contention are due to the culprit, on that link."""
+    """Seconds of the victim's contention that are due to the culprit, on one link."""
 
     victim: str
     culprit: str
@@ -115,7 +129,7 @@ class Blame:
 
 
 class Entries(NamedTuple):
-    """All blame as columns, jobs and links by index; there may be millions."""
+    """The attributed contention as columns, jobs and links by index; there may be millions of rows."""
 
     victim: Integers
     culprit: Integers
@@ -125,12 +139,12 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ledger:
-    """Where the time of every job of a plan goes, and who slows whom on which link.
+    """Where the time of every job of a plan goes, and which jobs slow it on which links.
 
     Parameters
     ----------
     scenario, plan
-        What it is about.
+        The inputs.
     origin_s
         The first release, where the plan's time begins.
     jobs
@@ -138,14 +152,14 @@ class Ledger:
     links
         The uplinks of all servers, then of all switches, unused ones included.
     entries
-        The blame in columns; `blames()` gives it as objects.
+        The attributed contention in columns; `attributions()` returns objects.
 
     Examples
     --------
     >>> import ringsched
     >>> scenario = ringsched.load_scenario("examples/first.toml")
     >>> ledger = ringsched.explain(scenario, ringsched.plan(scenario, "first-fit"))
-    >>> worst = ledger.blames()[0]
+    >>> worst = ledger.attributions()[0]
     >>> print(worst.culprit, "slows", worst.victim, "on", worst.link)
     gpt2-finetune slows vgg-sweep-1 on node-2
     """
@@ -164,23 +178,30 @@ class Ledger:
     def __repr__(self) -> str:
         lost_s = math.fsum(account.contention_s for account in self.jobs)
         jobs = counted(len(self.jobs), "job")
-        return one_line("Ledger", jobs, f"policy {self.plan.policy}", f"{seconds(lost_s)} lost to contention")
+        return one_line(
+            "Ledger", jobs, f"policy {self.plan.policy}", f"{duration(lost_s)} lost to contention"
+        )
 
     @property
     def is_counting(self) -> bool:
-        """Whether one job less on a link never slows another, under the scenario's contention model."""
+        """Whether removing a job from a link never slows another, under the scenario's contention model."""
         return model_of(self.scenario.contention).is_counting
 
+    @property
+    def losses(self) -> Losses:
+        """Which shares of the GPU time go to spreading, contention and rounding."""
+        return losses_of([account.gpus for account in self.jobs], [account.parts for account in self.jobs])
+
     def job(self, name: str) -> JobAccount:
-        """Return the account of a job, or say which there are."""
+        """Return the account of a job."""
         if name not in self._index:
             raise UnknownName("job", name, self._index)
         return self.jobs[self._index[name]]
 
-    def blames(
+    def attributions(
         self, *, victim: str | None = None, culprit: str | None = None, most: int | None = None
     ) -> tuple[Blame, ...]:
-        """Return who slows whom on which link, the worst first; `most` of them if given."""
+        """Return which jobs slow which on which link, the largest first; at most `most` of them."""
         wanted = np.ones(len(self.entries.seconds), dtype=np.bool_)
         for name, column in ((victim, self.entries.victim), (culprit, self.entries.culprit)):
             if name is not None:
@@ -199,13 +220,13 @@ class Ledger:
         )
 
     def by_culprit(self) -> dict[str, float]:
-        """Return the seconds that each job costs all others, the worst first, the innocent left out."""
+        """Return the seconds that each job costs all other jobs, the largest first, without zeros."""
         totals = np.bincount(self.entries.culprit, weights=self.entries.seconds, minlength=len(self.jobs))
         worst = np.argsort(-totals, kind="stable").tolist()
         return {self.jobs[at].name: float(totals[at]) for at in worst if totals[at] > 0}
 
     def by_victim(self) -> dict[str, float]:
-        """Return the seconds that each job loses to contention, the worst first, unhurt jobs left out."""
+        """Return the seconds that each job loses to contention, the largest first, without zeros."""
         losses = [(account.contention_s, at) for at, account in enumerate(self.jobs)]
         return {
             self.jobs[at].name: lost
@@ -214,18 +235,18 @@ class Ledger:
         }
 
     def by_link(self) -> dict[str, float]:
-        """Return the seconds lost on each link, the worst first, links without loss left out."""
+        """Return the seconds lost on each link, the largest first, without zeros."""
         worst = sorted(self.links, key=lambda link: -link.contention_s)
         return {link.label: link.contention_s for link in worst if link.contention_s}
 
     def matrix(self) -> dict[tuple[str, str], float]:
-        """Return seconds by (victim, culprit), over all links; pairs without any left out."""
+        """Return seconds by (victim, culprit), over all links, without zeros."""
         names = [account.name for account in self.jobs]
         columns = (column.tolist() for column in self._pairs())
         return {(names[hurt], names[by]): seconds for hurt, by, seconds in zip(*columns, strict=True)}
 
     def worst_culprits(self) -> dict[str, str]:
-        """Return who costs each victim most, over all links; of equals the first job."""
+        """Return the job that costs each victim most, over all links; ties go to the first job."""
         victims, culprits, seconds = self._pairs()
         order = np.lexsort((culprits, -seconds, victims))
         found, first = np.unique(victims[order], return_index=True)
@@ -235,7 +256,7 @@ class Ledger:
         }
 
     def without(self, name: str) -> WithoutJob:
-        """Return what would happen if a job were not there and all others kept their GPUs and starts."""
+        """Return the result without one job, if all other jobs keep their GPUs and starts."""
         return without_job(self.scenario, self.plan, self.job(name).name)
 
     def _pairs(self) -> tuple[Integers, Integers, Floats]:
@@ -246,38 +267,38 @@ class Ledger:
         return pairs // num_jobs, pairs % num_jobs, seconds
 
 
-ROUNDING = 1e-8  # completions 1e-9 apart are one instant, and some such may add up
+ROUNDING = 1e-8  # several tolerances of 1e-9 may add up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """A job that would end sooner, or later."""
+    """A job whose finish would change."""
 
     job: str
     finish_s: float  # then
-    gain_s: float  # below 0 what it would lose
+    gain_s: float  # negative if it would lose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithoutJob:
-    """What would happen without a job, the others on their GPUs and from their starts as before.
+    """The result without one job, if all other jobs keep their GPUs and starts.
 
-    `gains` has those who would end at another time, who gains most first and who loses most last. Only where
-    links are shared fairly may one lose: others that the job held back elsewhere then take more of its links.
+    `gains` lists the jobs whose finish would change, from the largest gain to the largest loss. A job can
+    lose only on fairly shared links, where jobs that the removed one held back take more of its links.
     """
 
     job: str
     makespan_s: float
-    mean_completion_s: float  # of the others
+    mean_completion_s: float  # of the other jobs
     gains: tuple[Gain, ...]
 
     @property
     def total_gain_s(self) -> float:
-        """What the others would gain, all together, less what they would lose."""
+        """Total gain of the other jobs, minus their losses."""
         return sum(gain.gain_s for gain in self.gains)
 
     def gain_of(self, job: str) -> float:
-        """Return what a job would gain, in seconds; below 0 what it would lose."""
+        """Return the gain of a job in seconds; negative if it would lose."""
         return next((gain.gain_s for gain in self.gains if gain.job == job), 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The four parts of a job's duration, and to whom its contention goes (docs/concepts/blame.md)."""
+"""The four parts of a job's duration, and the attribution of its contention (docs/concepts/blame.md)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.contention.fabric import Extremes
+from ringsched.contention.iteration_time import hidden_in
 from ringsched.contention.network import Shape
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+NOTHING: Floats = np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,11 +30,11 @@ class Timeline:
     jobs: Integers
     starts: Floats
     finishes: Floats
-    instants: Floats  # at which a job comes or goes, ascending
-    num_jobs: Integers  # from each of them until the next; in the end none
+    instants: Floats  # at which a job enters or leaves, ascending
+    num_jobs: Integers  # from each of them until the next; finally 0
 
     def num_jobs_from(self, instants: Floats) -> Integers:
-        """Return how many jobs are on the link from each of `instants` on, none of them before the first."""
+        """Return the number of jobs on the link from each of `instants` on; none is before the first."""
         at: Integers = np.searchsorted(self.instants, instants, side="right") - 1
         return self.num_jobs[at]
 
@@ -42,7 +44,7 @@ class Timeline:
         return self.instants[first:last]
 
     def present_within(self, start: float, finish: float) -> Integers:
-        """Return the positions of the jobs that are there at some time between `start` and `finish`."""
+        """Return the positions of the jobs on the link at some time between `start` and `finish`."""
         begun = int(np.searchsorted(self.starts, finish))
         return np.flatnonzero(self.finishes[:begun] > start)
 
@@ -67,7 +69,7 @@ def _timeline(jobs: Integers, all_starts: Floats, all_finishes: Floats) -> Timel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Where a duration goes, in seconds; `math.fsum` of the four is the duration, to the last bit."""
+    """The parts of a duration, in seconds; `math.fsum` of the four is exactly the duration."""
 
     best_case_s: float
     spreading_s: float
@@ -77,17 +79,18 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """A job's run, cut wherever the jobs on one of its links change; on fair links, those connected to it."""
+    """A job's run, divided whenever the jobs on its links change; on fair links, the jobs connected to it."""
 
-    instants: Floats  # the cuts, from its start to its finish: one more than intervals
+    instants: Floats  # the ends of the intervals, from start to finish: one more than intervals
     bottleneck: Integers  # position among the job's links of the slowest one
-    num_jobs: Integers  # on that link, of those that slow others
+    num_jobs: Integers  # on that link, of those that slow other jobs
     lost_s: Floats  # to contention
+    hidden_s: Floats  # of communication, behind the backward pass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """One job's contention, cut up by link and culprit."""
+    """One job's contention by link and culprit."""
 
     links: Integers
     culprits: Integers
@@ -95,7 +98,7 @@ class Shares:
 
     @staticmethod
     def none() -> Shares:
-        """Return the shares of a job that nobody slows."""
+        """Return the shares of a job without contention."""
         return Shares(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
@@ -121,18 +124,22 @@ class Split:
             dtype=np.bool_,
         )
 
+    def parts_of(self, job: int) -> Parts:
+        """Return the parts of a job's duration."""
+        return self.parts(job, self.intervals(job).lost_s if self.shapes[job].links else NOTHING)
+
     def parts(self, job: int, lost_s: Floats) -> Parts:
         """Return the parts of a job's duration, given what it loses in each interval."""
         problem, clock = self._problem, self._problem.clock
         iterations, alone_tau = problem.iterations[job], self._alone_tau(job)
-        best_tau = alone_tau  # of a job that runs already: it has no choice
+        best_tau = alone_tau  # a running job cannot choose its placement
         if job not in problem.running:
             best_tau = self._extremes.best_case_tau(problem.works[job], problem.gpus[job])
         duration_s = clock.seconds(self._run.finishes[job] - self._run.starts[job])
-        # The best case may come out a rounding error above a placement that meets it.
+        # Rounding may put the best case slightly above an equal placement.
         spreading_s = max(0.0, iterations * (alone_tau - best_tau))
         parts_s = (iterations * best_tau, spreading_s, math.fsum(lost_s.tolist()))
-        # In whole numbers of the duration's last bit, so that sums of floats are exact.
+        # In multiples of the duration's last bit, so that sums of floats are exact.
         bit = math.ulp(max(duration_s, *parts_s))
         best_case_s, spreading_s, contention_s = (round(part_s / bit) * bit for part_s in parts_s)
         return Parts(
@@ -148,43 +155,54 @@ class Split:
         own = slice(paces.first[job], paces.first[job + 1])
         instants = np.append(paces.instant[own], float(self._run.finishes[job]))
         links = np.array(self.shapes[job].links)
-        # With nothing lost it does not matter which link it is.
+        # Without contention the link does not matter.
         bottleneck = np.searchsorted(links, np.maximum(paces.link[own], links[0]))
-        lost_s = self._lost_s(job, paces.tau[own], np.diff(instants))
-        return Intervals(instants, bottleneck, paces.num_jobs[own], lost_s)
+        taus = paces.tau[own]
+        done = self._iterations_in(job, taus, np.diff(instants))
+        lost_s = done * (taus - self._alone_tau(job))
+        work, hidden_s = self._problem.works[job], np.zeros(len(taus))
+        if work.overlap > 0:
+            hidden_s = done * np.array([hidden_in(work, tau) for tau in taus.tolist()])
+        return Intervals(instants, bottleneck, paces.num_jobs[own], lost_s, hidden_s)
+
+    def hidden_s(self, job: int, intervals: Intervals | None) -> float:
+        """Return the communication that a job's backward passes hide; without intervals it is alone."""
+        if intervals is not None:
+            return math.fsum(intervals.hidden_s.tolist())
+        return self._problem.iterations[job] * hidden_in(self._problem.works[job], self._alone_tau(job))
 
     def shares(self, job: int, intervals: Intervals) -> Shares:
-        """Return who slows a job: in each interval the others on the bottleneck that can, in equal parts."""
+        """Return the shares of the jobs that slow a job: equal parts for those on the bottleneck."""
         each_s = intervals.lost_s / np.maximum(intervals.num_jobs - 1, 1)
         start, finish = intervals.instants[0], intervals.instants[-1]
         links, culprits, seconds = [], [], []
         for at in np.unique(intervals.bottleneck[each_s > 0]).tolist():
             link = self.shapes[job].links[at]
             line = self.timelines[link]
-            # What a job that were there all the time would owe by the end of each interval.
+            # The cumulative share of a job that is on the link all the time.
             owed = np.concatenate([[0.0], np.cumsum(np.where(intervals.bottleneck == at, each_s, 0.0))])
             present = line.present_within(start, finish)
             come = np.searchsorted(intervals.instants, np.clip(line.starts[present], start, finish))
             gone = np.searchsorted(intervals.instants, np.clip(line.finishes[present], start, finish))
             due = owed[gone] - owed[come]
             due[(line.jobs[present] == job) | ~self._slows[line.jobs[present]]] = 0.0
-            guilty = np.flatnonzero(due)
-            links.append(np.full(len(guilty), link))
-            culprits.append(line.jobs[present[guilty]])
-            seconds.append(due[guilty])
+            culprit_at = np.flatnonzero(due)
+            links.append(np.full(len(culprit_at), link))
+            culprits.append(line.jobs[present[culprit_at]])
+            seconds.append(due[culprit_at])
         if not links:
             return Shares.none()
         return Shares(np.concatenate(links), np.concatenate(culprits), np.concatenate(seconds))
 
-    def _lost_s(self, job: int, taus: Floats, lengths: Floats) -> Floats:
-        """Return by how much the iterations of each interval took longer than alone on the same GPUs."""
+    def _iterations_in(self, job: int, taus: Floats, lengths: Floats) -> Floats:
+        """Return how many iterations a job completes in each interval."""
         clock, iterations = self._problem.clock, self._problem.iterations[job]
         different, which = np.unique(taus, return_inverse=True)
         rates = np.array([clock.rate(tau) for tau in different.tolist()], dtype=np.float64)
         done = np.cumsum(clock.done(lengths, rates[which]))
-        # In its last slot a job does only what is left.
+        # In its last slot, a job completes only its remaining iterations.
         in_each: Floats = np.diff(np.minimum(done, iterations), prepend=0.0)
-        return in_each * (taus - self._alone_tau(job))
+        return in_each
 
     def _alone_tau(self, job: int) -> float:
         return self._problem.alone_tau(job, self.shapes[job])

@@ -1,4 +1,4 @@
-"""What can be otherwise: each change makes one scenario out of another, and says in words what it does."""
+"""Changes of a scenario for `whatif`, with labels in words."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from ringsched.errors import InputError, UnknownName
+from ringsched.formats.overrides import overridden
 from ringsched.model import Cluster, Scenario, Server, Switch
 from ringsched.model.checks import MAX_GPUS, integer, number
 
-# What can be asked for by name; a table of factors is no single number.
+# Fields that can be set by name; a table of factors is not a single number.
 CONTENTION_KEYS = ("model", "share", "degradation", "server_latency_ms", "lanes")
 
 _Node = TypeVar("_Node", Server, Switch)
 
 
 class Change(Protocol):
-    """One thing that could be otherwise."""
+    """One change of a scenario."""
 
     def label(self, scenario: Scenario) -> str:
-        """Return what is changed, in words."""
+        """Return the change in words."""
 
     def apply(self, scenario: Scenario) -> Scenario:
-        """Return the scenario as it would be, or say why it cannot be."""
+        """Return the changed scenario, or raise if it is invalid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddServers:
-    """More servers, below no switch, behind links as the cluster has them; by default of its most usual size.
+    """More servers, connected to the core with the cluster's link speed; by default of the usual size.
 
-    If one switch without an uplink is above the whole cluster, they hang on that one.
+    If one switch without an uplink is above the whole cluster, they are connected to it.
 
     Examples
     --------
@@ -51,7 +52,7 @@ class AddServers:
             integer(self.gpus, "add-servers", minimum=1, maximum=MAX_GPUS)
 
     def label(self, scenario: Scenario) -> str:
-        """Return how many of which size."""
+        """Return their number and size."""
         gpus, servers = self._gpus(scenario), "server" if self.count == 1 else "servers"
         return f"{self.count} more {servers} of {gpus} GPU{'' if gpus == 1 else 's'}"
 
@@ -74,12 +75,12 @@ class AddServers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveServer:
-    """One server less; no job may run there already."""
+    """Removes a server; no job may be running there."""
 
     name: str
 
     def label(self, scenario: Scenario) -> str:  # noqa: ARG002
-        """Return which one."""
+        """Return the removed server."""
         return f"without server {self.name}"
 
     def apply(self, scenario: Scenario) -> Scenario:
@@ -96,7 +97,7 @@ class RemoveServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSpeed:
-    """Another `inter_server_gbps`; servers and switches that state an uplink of their own keep it."""
+    """Another `inter_server_gbps`; servers and switches with their own uplink speed keep it."""
 
     inter_server_gbps: float
 
@@ -115,7 +116,7 @@ class LinkSpeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFactor:
-    """All links between servers and switches so many times as fast."""
+    """Multiplies the speed of all links between servers and switches."""
 
     factor: float
 
@@ -151,6 +152,31 @@ class OtherContention:
     def apply(self, scenario: Scenario) -> Scenario:
         """Return the scenario with them."""
         return scenario.replace(contention=scenario.contention.replace(**self.fields))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetField:
+    """Another value of any field of the scenario, written as for `--set`.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> change = SetField(written="time.slot_s=30")
+    >>> scenario = ringsched.load_scenario("examples/first.toml")
+    >>> change.label(scenario), change.apply(scenario).time.slot_s
+    ('time.slot_s = 30', 30.0)
+    """
+
+    written: str
+
+    def label(self, scenario: Scenario) -> str:  # noqa: ARG002
+        """Return the field and its value."""
+        key, _, value = self.written.partition("=")
+        return f"{key.strip()} = {value.strip()}"
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with that value."""
+        return overridden(scenario, self.written)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

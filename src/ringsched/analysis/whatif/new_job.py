@@ -1,4 +1,4 @@
-"""One more job beside a plan that stays: where, when, and whom it hurts."""
+"""One more job beside an unchanged plan: where and when it could run, and which jobs it delays."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ringsched.analysis.planned_run import check_totals, planned_run, same_time
-from ringsched.analysis.whatif.places import alone, choices, follow, if_nobody_waits
+from ringsched.analysis.whatif.places import alone, choices, follow, if_no_job_waits
 from ringsched.analysis.whatif.variants import FinishChange, planning_of
-from ringsched.display import one_line, placed
 from ringsched.engine.problem import Problem, objective_value, problem_of
 from ringsched.engine.state import Run
 from ringsched.errors import Infeasible, InputError
+from ringsched.formatting import counted, duration, one_line, placed
 from ringsched.model import Job, Placement, Plan, Scenario
 from ringsched.model.checks import instance
 from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION
-from ringsched.phrases import counted, seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """A start and a place for the new job.
 
-    `changes` has the jobs that end at other times because of it, the most delayed first. Where one job has to
-    wait, another may find its links free and end sooner.
+    `changes` lists the jobs whose finish changes, the most delayed first. If one job has to wait, another
+    may find its links free and end sooner.
     """
 
     start_s: float
@@ -37,7 +36,7 @@ class Option:
     mean_completion_s: float
 
     def __repr__(self) -> str:
-        span = f"{seconds(self.start_s)} to {seconds(self.finish_s)}"
+        span = f"{duration(self.start_s)} to {duration(self.finish_s)}"
         return one_line("Option", span, placed(self.gpus), f"delays {counted(len(self.delays), 'job')}")
 
     @property
@@ -47,60 +46,60 @@ class Option:
 
     @property
     def total_delay_s(self) -> float:
-        """How much later those end, all together."""
+        """Total delay of these jobs."""
         return math.fsum(delay.change_s for delay in self.delays)
 
     @property
     def cost_s(self) -> float:
-        """By how much the sum of all completions grows: the job's own, and what changes for the others."""
+        """Increase of the sum of all completions, including the new job's."""
         return math.fsum([self.completion_s, *(change.change_s for change in self.changes)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Where one more job could go; `options` has all that were tried, the least cost first.
+    """The choices for one more job; `options` lists all that were tried, the smallest cost first.
 
-    `anew` is a plan of all jobs from scratch, None if the policy finds none within the horizon.
+    `replanned` is a new plan of all jobs, None if the policy finds none within the horizon.
     """
 
     scenario: Scenario
     job: Job
     policy: str
     present: Plan
-    anew: Plan | None
+    replanned: Plan | None
     best_case_s: float
     options: tuple[Option, ...]
 
     def __repr__(self) -> str:
         options, best = counted(len(self.options), "option"), self.best
-        return one_line("Answer", f"job {self.job.name}", options, f"best ends at {seconds(best.finish_s)}")
+        return one_line("Answer", f"job {self.job.name}", options, f"best ends at {duration(best.finish_s)}")
 
     @property
     def best(self) -> Option:
-        """The one that costs everybody least."""
+        """The choice with the smallest cost."""
         return self.options[0]
 
     @property
     def soonest(self) -> Option:
-        """The one with which the job ends first."""
+        """The choice with which the new job ends first."""
         return min(self.options, key=lambda option: (option.finish_s, option.cost_s))
 
     @property
     def harmless(self) -> Option:
-        """The first to end among those that delay nobody; after all others have ended there is always one."""
+        """The first to end of those that delay no job; there always is one, after all other jobs."""
         return min(
             (option for option in self.options if not option.delays), key=lambda option: option.finish_s
         )
 
     @property
     def at_once(self) -> Option | None:
-        """The cheapest of those that do not wait; None if the job finds no GPUs at its submit."""
+        """The cheapest choice that does not wait; None if too few GPUs are idle at its submit."""
         return next((option for option in self.options if option.waiting_s <= 0), None)
 
 
 def option_of(problem: Problem, before: Run, after: Run) -> Option:
-    """Return what became of the last job of a problem and of all others."""
-    # Differences of what counts from the origin have all digits at Unix times, so that costs compare.
+    """Return the results of the last job of a problem and of all other jobs."""
+    # Times since the origin keep all digits at Unix times, so that costs can be compared.
     jobs, seconds, seconds_at = problem.scenario.jobs, problem.clock.seconds, problem.seconds_at
     changes = [
         FinishChange(
@@ -136,18 +135,18 @@ def whatif_job(
     time_limit_s: float | None = None,
     iterations: int | None = None,
 ) -> Answer:
-    """Find a place and a start for one more job, all others on their GPUs and from their starts.
+    """Find a placement and a start for one more job; all other jobs keep their GPUs and their order.
 
-    Tried are the job's submit and every later completion, at each a handful of places; in large plans as many
-    of them as fit into a few seconds. Every choice is simulated: who shares a link with the job ends later,
-    and who finds its GPUs still held starts later.
+    The candidate starts are the job's submit and every later completion, each with a few placements; large
+    plans try as many as fit into a few seconds. Every choice is simulated: jobs that share a link end later,
+    and jobs whose GPUs are in use start later.
 
     Parameters
     ----------
     plan
         The present plan; the scenario is planned if there is none.
     policy, order, objective, seed, time_limit_s, iterations
-        As for `whatif`: how the scenario is planned, alone and anew with the job.
+        As for `whatif`: how the scenario is planned, without and with the job.
 
     Examples
     --------
@@ -161,9 +160,7 @@ def whatif_job(
     instance(scenario, "scenario", Scenario)
     if instance(job, "job", Job).is_running:
         place = f"the new job {job.name!r}"
-        raise InputError(
-            "means nothing for a job that is still to be placed", field="running_on", place=place
-        )
+        raise InputError("is not allowed for a new job; leave it out", field="running_on", place=place)
     planning = planning_of(
         plan,
         policy=policy,
@@ -178,27 +175,27 @@ def whatif_job(
     before = problem_of(scenario)
     run = planned_run(before, present)
     check_totals(before, run, present)
-    if problem.origin != before.origin:  # the new job comes first: its time is that of the whole
+    if problem.origin != before.origin:  # the new job has priority, because it sets the time of the whole
         moved = replace(before, origin=problem.origin, release=problem.release[:-1])
         run = planned_run(moved, present)
     options = list(_options(problem, run))
     try:
-        anew = planning.plan(problem.scenario)
+        replanned = planning.plan(problem.scenario)
     except Infeasible:
-        anew = None
+        replanned = None
     return Answer(
         scenario=problem.scenario,
         job=job,
         policy=planning.policy,
         present=present,
-        anew=anew,
+        replanned=replanned,
         best_case_s=problem.clock.seconds(problem.best_case[-1]),
         options=tuple(sorted(options, key=lambda option: (option.cost_s, option.finish_s, option.start_s))),
     )
 
 
 def _with(scenario: Scenario, job: Job) -> Problem:
-    """Return the problem with the new job at its end; what is wrong with that job stands in no file."""
+    """Return the problem with the new job at its end; errors of that job have no file."""
     last = f"jobs[{len(scenario.jobs)}]"
     try:
         return problem_of(scenario.replace(jobs=(*scenario.jobs, job)))
@@ -209,21 +206,21 @@ def _with(scenario: Scenario, job: Job) -> Problem:
 
 
 def _options(problem: Problem, run: Run) -> Iterator[Option]:
-    """Yield what comes of every choice that may be the soonest, the best, or the first to hurt nobody."""
+    """Yield the result of every choice that may be soonest, best, or the first to delay no job."""
     job = problem.num_jobs - 1
     release = problem.release[job]
     submit = problem.clock.units(problem.scenario.jobs[job].submit_s - problem.origin_s)
     first_harmless = soonest = least_cost = math.inf
     for time, gpus in choices(problem, run):
         earliest = time + alone(problem, job, gpus)
-        # What ends after a choice that hurts nobody can be better in no respect.
+        # A choice that ends after one that delays no job cannot win.
         if time > release and earliest > first_harmless:
             continue
         starts, places = [*run.starts, time], [*run.gpus, gpus]
-        after = if_nobody_waits(problem, starts, places)
+        after = if_no_job_waits(problem, starts, places)
         if after is None:
             if time > release and earliest > soonest and earliest - submit > least_cost:
-                continue  # it hurts somebody, and is neither soonest nor best
+                continue  # it delays a job, and is neither soonest nor best
             after = follow(problem, starts, places)
         option = option_of(problem, run, after)
         if not option.delays:

@@ -1,4 +1,4 @@
-"""When and where one more job could start in a run that is given, and the plan with it carried out."""
+"""Candidate starts and placements of one more job in a given run, and the simulation of each."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Idle:
-    """The idle GPUs at one instant, and what surrounds them."""
+    """The idle GPUs at one instant, and the jobs on links."""
 
     time: float
     gpus: Integers  # ascending
-    until: Floats  # when each is taken by the next job; infinity if by none
+    until: Floats  # when the next job takes each; infinity if none does
     jobs_on_link: Sequence[int]  # of every node
 
 
 class Occupancy:
-    """The GPUs of a cluster over the course of a run."""
+    """The GPUs of a cluster during a run."""
 
     def __init__(self, problem: Problem, run: Run) -> None:
         held = [(gpu, job) for job, gpus in enumerate(run.gpus) for gpu in gpus]
@@ -41,7 +41,7 @@ class Occupancy:
         self._finish = np.array(run.finishes, dtype=np.float64)[jobs]
         self._usable = np.array(problem.available)
         shapes = [problem.shape(gpus) for gpus in run.gpus]
-        # As lists, which are quicker to look one number up in; before the first instant nobody is there.
+        # As lists, which are faster for single lookups; there are no jobs before the first instant.
         self._on_links = [
             (line.instants.tolist(), [0, *line.num_jobs.tolist()])
             for line in timelines_of(run, shapes, len(problem.network.uplink_gbps))
@@ -64,7 +64,7 @@ Gpus = tuple[int, ...]
 
 
 class Candidates:
-    """Proposes places for a job that needs `gpus` GPUs."""
+    """Proposes placements for a job that needs `gpus` GPUs."""
 
     def __init__(self, problem: Problem, gpus: int, inside: float) -> None:
         self._network: Network = problem.network
@@ -73,24 +73,24 @@ class Candidates:
         self._inside = inside  # how long it takes within one server
 
     def harmless(self, idle: Idle) -> Gpus | None:
-        """Return GPUs of one server that nobody needs until the job has ended; the tightest such server's."""
+        """Return GPUs of the tightest server that no job needs until the new job has ended."""
         free = self._by_server(idle, idle.until >= idle.time + self._inside)
         fits = [held for held in free if len(held) >= self._gpus]
         return tuple(min(fits, key=len)[: self._gpus]) if fits else None
 
     def at(self, idle: Idle) -> set[Gpus]:
-        """Return different places at an instant, none if too few GPUs are idle."""
+        """Return different placements at an instant, none if too few GPUs are idle."""
         if len(idle.gpus) < self._gpus:
             return set()
         free = self._by_server(idle, np.ones(len(idle.gpus), dtype=np.bool_))
         places = {self.harmless(idle), *self._inside_one(free)}
         places.update(self._spread(free, idle))
-        # Only over GPUs that are not needed soon: nobody has to wait, though links may be shared.
+        # Only GPUs that are not needed soon: no job has to wait, though links may be shared.
         places.update(self._spread(self._by_server(idle, idle.until >= idle.time + self._inside), idle))
         return {place for place in places if place is not None}
 
     def _by_server(self, idle: Idle, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[list[int]]:
-        """Return the wanted idle GPUs of every server, those that are needed last first."""
+        """Return the eligible idle GPUs of every server, those needed last first."""
         order = np.lexsort((idle.gpus, -idle.until))
         free: list[list[int]] = [[] for _ in range(self._network.num_servers)]
         for gpu in idle.gpus[order[wanted[order]]].tolist():
@@ -104,7 +104,7 @@ class Candidates:
             yield tuple(min(fits, key=len)[: self._gpus])
 
     def _spread(self, free: Sequence[Sequence[int]], idle: Idle) -> Iterator[Gpus]:
-        """Yield places over the fewest servers, over the quietest links, and below each switch."""
+        """Yield placements over the fewest servers, over the quietest links, and below each switch."""
         on_link, servers = idle.jobs_on_link, [at for at, held in enumerate(free) if held]
         yield from self._taken(free, sorted(servers, key=lambda at: (-len(free[at]), at)))
         yield from self._taken(free, sorted(servers, key=lambda at: (on_link[at], -len(free[at]), at)))
@@ -136,8 +136,8 @@ LEAST_TRIED, JOBS_TRIED = 25, 20_000
 def choices(problem: Problem, run: Run) -> list[Choice]:
     """Return starts and places for the last job of a problem, the earliest first.
 
-    Beyond the first place that is sure to hurt nobody nothing can be better. Of more choices than there is
-    time for, some are left out, evenly.
+    No later start can be better than the first placement that certainly delays no job. If there are too
+    many choices, some are left out, evenly.
     """
     job = problem.num_jobs - 1
     inside, best = _inside(problem, job), problem.best_case[job]
@@ -167,7 +167,7 @@ def choices(problem: Problem, run: Run) -> list[Choice]:
 
 
 def alone(problem: Problem, job: int, gpus: Gpus) -> float:
-    """Return how long a job takes on these GPUs with nobody else around."""
+    """Return how long a job takes alone on these GPUs."""
     clock, tau = problem.clock, problem.alone_tau(job, problem.shape(gpus))
     return clock.duration(problem.iterations[job], clock.rate(tau))
 
@@ -189,8 +189,8 @@ def _some(found: list[Choice], most: int) -> list[Choice]:
     return [found[at * len(found) // most] for at in range(most)]
 
 
-def if_nobody_waits(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[int]]) -> Run | None:
-    """Run every job on its GPUs from its start, much faster than `follow`; None if some are still held."""
+def if_no_job_waits(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[int]]) -> Run | None:
+    """Run every job on its GPUs from its start, much faster than `follow`; None if a GPU is in use."""
     from ringsched.rules.runner import replay
 
     run = replay(problem, starts, gpus)
@@ -199,9 +199,9 @@ def if_nobody_waits(problem: Problem, starts: Sequence[float], gpus: Sequence[Se
 
 
 def follow(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[int]]) -> Run:
-    """Run every job on its GPUs from its start, or as soon as those who had them before have left.
+    """Run every job on its GPUs from its start, or as soon as the previous jobs have released them.
 
-    Unlike in `replay`, a job that has to wait holds back only those who want the same GPUs after it.
+    Unlike in `replay`, a waiting job delays only later jobs on the same GPUs.
     """
     from ringsched.engine.simulate import run_events
 
@@ -218,7 +218,7 @@ def follow(problem: Problem, starts: Sequence[float], gpus: Sequence[Sequence[in
 
 
 def _start(cluster: LiveCluster, due: Sequence[int], gpus: Sequence[Sequence[int]]) -> list[int]:
-    """Start the jobs whose GPUs are idle and wanted by none that comes before; return the others."""
+    """Start the jobs whose GPUs are idle and not needed by an earlier job; return the remaining jobs."""
     waiting, wanted = [], set[int]()
     for job in due:
         if wanted.isdisjoint(gpus[job]) and all(cluster.is_idle(gpu) for gpu in gpus[job]):

@@ -1,4 +1,4 @@
-"""The same jobs on another cluster, planned as the present plan was, unless told otherwise."""
+"""The same jobs on changed clusters, by default planned like the present plan."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from typing import Any
 from ringsched import api
 from ringsched.analysis.planned_run import check_totals, planned_run, same_time
 from ringsched.analysis.whatif.changes import Change
-from ringsched.display import one_line
 from ringsched.engine.problem import problem_of
 from ringsched.errors import Infeasible, InputError, UnknownName
+from ringsched.formatting import counted, duration, one_line
 from ringsched.model import OBJECTIVES, Plan, Scenario
 from ringsched.model.checks import instance
-from ringsched.phrases import counted, seconds
 from ringsched.policies.policy import Stop
 from ringsched.policies.table import policies, policy_named
 
-DEFAULT_POLICY = "longest-first"  # in a moment, for any scenario
+DEFAULT_POLICY = "longest-first"  # fast, for any scenario
 
-SEARCH_S = 2.0  # a plan, unless told otherwise: a question has several
+SEARCH_S = 2.0  # per plan; a question has several plans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planning:
     """A policy with its settings.
 
-    What a search chose, such as theta and kappa, is chosen anew for every variant.
+    Parameters that a policy searches for, such as theta and kappa, are searched again for every variant.
     """
 
     policy: str
@@ -47,7 +46,7 @@ def planning_of(
     time_limit_s: float | None,
     iterations: int | None,
 ) -> Planning:
-    """Return what was asked for, completed by what the present plan says if it is by that policy."""
+    """Return the given settings, completed by those of the present plan if it has the same policy."""
     options: dict[str, Any] = {"order": order}
     if plan is not None:
         options |= {"objective": objective or plan.objective, "seed": plan.seed if seed is None else seed}
@@ -66,7 +65,7 @@ def planning_of(
 def _known(policy: str) -> str:
     names = [known.name for known in policies()]
     if policy not in names:
-        made = f"the plan was made by {policy!r}, which cannot plan anew"
+        made = f"the plan was made by {policy!r}, which cannot re-plan"
         raise InputError(f"must be given, such as {DEFAULT_POLICY}: {made}", field="policy")
     return policy
 
@@ -77,14 +76,14 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "order": None if plan.order == policy.order else plan.order,
         "slack": plan.slack,
     }
-    if policy.search.startswith("none") and "kappa" in plan.params:  # given, not chosen
+    if policy.search.startswith("none") and "kappa" in plan.params:  # given by the user, not searched
         settings["kappa"] = plan.params["kappa"]
     return settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishChange:
-    """A job that ends at another time; `change_s` is below 0 if sooner."""
+    """A job whose finish changes; `change_s` is negative if it ends sooner."""
 
     job: str
     before_s: float
@@ -96,7 +95,7 @@ class FinishChange:
 class Variant:
     """A changed scenario with its plan; without one if the policy finds none within the horizon.
 
-    `changes` has the jobs that end at other times than in the present plan, the largest change first.
+    `changes` lists the jobs whose finish differs from the present plan, the largest change first.
     """
 
     label: str
@@ -106,24 +105,24 @@ class Variant:
 
     def __repr__(self) -> str:
         changes = f"{counted(len(self.changes), 'job')} at other times"
-        makespan = "infeasible" if self.plan is None else f"makespan {seconds(self.plan.makespan_s)}"
+        makespan = "infeasible" if self.plan is None else f"makespan {duration(self.plan.makespan_s)}"
         return one_line("Variant", self.label, makespan, changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """The present plan, and what would come of each change.
+    """The present plan, and the result of each change.
 
-    `anew` is the present scenario planned as the variants are, where that differs from the plan given.
+    `replanned` is the present scenario planned like the variants, if that differs from the given plan.
     """
 
     policy: str
     present: Plan
-    anew: Plan | None
+    replanned: Plan | None
     variants: tuple[Variant, ...]
 
     def __repr__(self) -> str:
-        makespan = f"makespan {seconds(self.present.makespan_s)} at present"
+        makespan = f"makespan {duration(self.present.makespan_s)} at present"
         return one_line("WhatIf", counted(len(self.variants), "variant"), f"policy {self.policy}", makespan)
 
 
@@ -138,7 +137,7 @@ def whatif(
     time_limit_s: float | None = None,
     iterations: int | None = None,
 ) -> WhatIf:
-    """Plan changed scenarios, each change by itself, and compare them with the present plan.
+    """Plan changed scenarios, one for each change, and compare them with the present plan.
 
     Parameters
     ----------
@@ -148,9 +147,9 @@ def whatif(
     plan
         The present plan; the scenario is planned if there is none.
     policy, order, objective, seed
-        How to plan; by default as `plan` was, and without a plan by longest-first.
+        How to plan; by default like `plan`, and without a plan with longest-first.
     time_limit_s, iterations
-        When policies that search end, for every variant; `search` after 2 s if neither is given.
+        Limits of policies that search, for every variant; `search` ends after 2 s if neither is given.
 
     Examples
     --------
@@ -176,17 +175,17 @@ def whatif(
         check_totals(problem, planned_run(problem, plan), plan)
     variants = [(change.label(scenario), _applied(change, scenario)) for change in changes]
     present = planning.plan(scenario) if plan is None else plan
-    anew = None if plan is None else _plan(planning, scenario)
+    replanned = None if plan is None else _plan(planning, scenario)
     return WhatIf(
         policy=planning.policy,
         present=present,
-        anew=None if anew is None or anew.jobs == present.jobs else anew,
+        replanned=None if replanned is None or replanned.jobs == present.jobs else replanned,
         variants=tuple(_variant(planning, label, changed, present) for label, changed in variants),
     )
 
 
 def _applied(change: Change, scenario: Scenario) -> Scenario:
-    """Return a changed scenario that can be planned, or say which change makes it one that cannot."""
+    """Return a changed scenario, or raise with the change that makes it invalid."""
     try:
         changed = change.apply(scenario)
         problem_of(changed)
@@ -212,7 +211,7 @@ def _plan(planning: Planning, scenario: Scenario) -> Plan | None:
 
 
 def finish_changes(before: Plan, after: Plan) -> tuple[FinishChange, ...]:
-    """Return the jobs of both plans that end at other times, the largest change first."""
+    """Return the jobs whose finish differs between two plans, the largest change first."""
     before_s = {job.name: job.finish_s for job in before.jobs}
     since_s = min((job.start_s for job in (*before.jobs, *after.jobs)), default=0.0)
     changes = [

@@ -1,1 +1,1 @@
-"""Slurm: the plan carried out on a real cluster."""
+"""Slurm: reading a cluster and carrying out plans on it."""

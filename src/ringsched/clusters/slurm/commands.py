@@ -16,24 +16,24 @@ from typing import Any, Protocol
 from ringsched.errors import AdapterError
 
 TIMEOUT_S = 30.0
-# What a command sees of our environment; the rest, such as SBATCH_ variables, would change what it does.
+# The variables passed to a command; others, such as SBATCH_ variables, would change its behaviour.
 _KEPT = ("PATH", "SLURM_CONF", "LANG", "LC_ALL", "TZ")
 
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """An argument that names an unnamed file in memory: nobody else sees it, and it vanishes by itself."""
+    """An argument that names an anonymous file in memory, which no other user can read."""
 
-    option: str  # what stands before the path, such as `--export-file=`
+    option: str  # the prefix of the path, such as `--export-file=`
     content: bytes
     label: str  # what a dry run shows
 
 
 class Commands(Protocol):
-    """How Slurm is asked and told; beside a clock, all that the controller has of the world."""
+    """The interface to Slurm; apart from a clock, the only external input of the controller."""
 
     def ask(self, *arguments: str, owner: Owner | None = None) -> str:
-        """Return what a command prints that changes nothing, run as `owner` if given."""
+        """Return the output of a read-only command, run as `owner` if given."""
 
     def tell(
         self,
@@ -50,21 +50,21 @@ class Commands(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmCommands:
-    """Runs the commands for real.
+    """Runs the commands.
 
     Parameters
     ----------
     timeout_s
-        After which a command is killed: without slurmctld they wait for minutes.
+        Time limit of a command; without slurmctld, commands wait for minutes.
     config
-        The slurm.conf of the cluster that is meant, instead of what SLURM_CONF says.
+        The slurm.conf of the cluster, instead of SLURM_CONF.
     """
 
     timeout_s: float = TIMEOUT_S
     config: Path | None = None
 
     def ask(self, *arguments: str, owner: Owner | None = None) -> str:
-        """Run a command that changes nothing."""
+        """Run a read-only command."""
         return self._run(arguments, owner)
 
     def tell(
@@ -101,7 +101,7 @@ class SlurmCommands:
     ) -> str:
         program = shutil.which(arguments[0])
         if program is None:
-            raise AdapterError(f"there is no command {arguments[0]!r} here; is Slurm installed?")
+            raise AdapterError(f"command {arguments[0]!r} not found; install Slurm")
         try:
             done: subprocess.CompletedProcess[bytes] = subprocess.run(
                 [program, *arguments[1:]],
@@ -114,28 +114,30 @@ class SlurmCommands:
                 timeout=self.timeout_s,
                 check=False,
                 pass_fds=handles,
-                start_new_session=True,  # Ctrl-C is for us; a command in the middle of something ends it
+                start_new_session=True,  # Ctrl-C is handled here; a running command completes
                 **({} if owner is None else owner.rights()),
             )
         except subprocess.TimeoutExpired:
-            said = f"{shown(arguments)} did not answer within {self.timeout_s:g} s"
-            raise AdapterError(f"{said}; is slurmctld up?", refused=_is_anothers(owner)) from None
+            said = f"{shown(arguments)} did not respond within {self.timeout_s:g} s"
+            raise AdapterError(
+                f"{said}; check that slurmctld is running", refused=_is_as_other(owner)
+            ) from None
         except (OSError, ValueError, subprocess.SubprocessError) as error:  # ValueError: a null byte
             raise AdapterError(f"{shown(arguments)} cannot be run: {error}", refused=True) from None
         said, complaint = (part.decode("utf-8", "surrogateescape") for part in (done.stdout, done.stderr))
         if done.returncode != 0:
             raise AdapterError(
                 f"{shown(arguments)} failed: {_reason(complaint)}",
-                refused=_is_anothers(owner) or _is_refusal(complaint),
+                refused=_is_as_other(owner) or _is_refusal(complaint),
             )
-        # `scancel` ends with 0 whatever happened; what it complains about is what counts.
+        # `scancel` always exits with 0, so its messages decide.
         if arguments[0] == "scancel" and "error:" in complaint:
             raise AdapterError(f"{shown(arguments)} failed: {_reason(complaint)}", refused=True)
         return said
 
 
 def shown(arguments: Sequence[str]) -> str:
-    """Return a command for a message: what it is about, not all of what it carries.
+    """Return a command for a message, without long arguments.
 
     Examples
     --------
@@ -147,20 +149,20 @@ def shown(arguments: Sequence[str]) -> str:
 
 def _reason(stderr: str) -> str:
     lines = [line for line in stderr.splitlines() if line.strip()]
-    return lines[0].strip().encode("utf-8", "replace").decode() if lines else "it does not say why"
+    return lines[0].strip().encode("utf-8", "replace").decode() if lines else "no message"
 
 
 def _is_refusal(stderr: str) -> bool:
-    """Whether slurmctld itself said no, so that nothing was done; else it may have been."""
+    """Whether slurmctld itself refused, so that nothing was done; otherwise it may have been done."""
     unknown = ("Unable to contact", "timed out", "Timed out", "Zero Bytes", "connection refused")
     return not any(word.lower() in stderr.lower() for word in unknown)
 
 
-def _is_anothers(owner: Owner | None) -> bool:
-    """Whether a command has another user's rights: whatever it says or fails to say is about their job alone.
+def _is_as_other(owner: Owner | None) -> bool:
+    """Whether a command runs as another user, so that its failure concerns only that user's job.
 
-    Else one user, whose home hangs or whose environment makes `sbatch` hang, would keep everyone waiting. A
-    job that was submitted all the same is held, and the next cycle cancels it.
+    Otherwise one user whose home directory or environment makes `sbatch` hang would block all users. A
+    job that was submitted nevertheless is held, and the next cycle cancels it.
     """
     return owner is not None and not owner.is_me
 
@@ -197,7 +199,7 @@ class Owner:
         return self.is_me or os.geteuid() == 0
 
     def rights(self) -> dict[str, Any]:
-        """Return what makes a subprocess act as this user, and no more."""
+        """Return the subprocess options to act as this user."""
         if self.is_me:
             return {"umask": self.umask}
         if not self.is_reachable:
@@ -228,13 +230,13 @@ NEW_JOB = "NEW"  # the id that a dry run gives to a job that would be new
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """Asks for real, but only prints what it would have told."""
+    """Runs read-only commands, and only prints commands that would change something."""
 
     real: Commands
     show: Callable[[str], None]
 
     def ask(self, *arguments: str, owner: Owner | None = None) -> str:
-        """Run a command that changes nothing."""
+        """Run a read-only command."""
         return self.real.ask(*arguments, owner=owner)
 
     def tell(
@@ -244,7 +246,7 @@ class DryRun:
         text: str | None = None,  # noqa: ARG002
         environment: Mapping[str, str] | None = None,  # noqa: ARG002
     ) -> str:
-        """Print a command as one would type it, and as whom."""
+        """Print a command as it would be typed, with its user."""
         who = "" if owner is None or owner.is_me else f"[as {owner.name}] "
         words = [
             shlex.quote(argument) if isinstance(argument, str) else f"{argument.option}<{argument.label}>"

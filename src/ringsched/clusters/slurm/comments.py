@@ -1,4 +1,4 @@
-"""What users say of a job in `--comment`, and what the controller writes into `AdminComment`."""
+"""Job descriptions in `--comment`, and the controller's notes in `AdminComment`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ringsched.model.checks import integer, shown
 
 KEY = "ringsched"
 MOST_CHARACTERS = 1024  # of a comment, as slurmctld has it
-# What describes the job itself; the same fields as in a scenario.
+# The fields of a job, as in a scenario.
 JOB_FIELDS = (
-    "gpus", "iterations", "model", "gradient_mb", "minibatch", "forward_ms", "backward_ms", "weight",
-    "server_slack", "estimate_s",
+    "gpus", "iterations", "model", "gradient_mb", "minibatch", "forward_ms", "backward_ms", "buckets",
+    "weight", "server_slack", "estimate_s",
 )  # fmt: skip
-# What the wrapper and the controller add.
+# Added by the wrapper and the controller.
 OWN_FIELDS = ("saved", "origin")
 _TOKEN = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class JobRequest:
     """A job as its comment describes it.
 
     Parameters
@@ -36,11 +36,11 @@ class Wish:
     job
         For a scenario, under the name `job-ID`.
     fields
-        As they were written, to be written again.
+        The fields as written, so that they can be written again.
     saved
-        Name of the folder in the user's home where the wrapper keeps arguments and environment.
+        Name of the directory in the user's home where the wrapper keeps arguments and environment.
     origin
-        Id of the job whose place this one takes.
+        Id of the job that this one replaces.
     """
 
     job: Job
@@ -55,13 +55,13 @@ def is_ours(comment: str) -> bool:
 
 
 @lru_cache(maxsize=4096)  # the same jobs are read in every cycle
-def parse_comment(comment: str, job_id: int) -> Wish:
-    """Return what a comment says, or raise an InputError in one sentence.
+def parse_comment(comment: str, job_id: int) -> JobRequest:
+    """Return the parsed comment, or raise an InputError.
 
     Examples
     --------
-    >>> wish = parse_comment('{"ringsched": {"gpus": 6, "iterations": 900, "model": "resnet50"}}', 17)
-    >>> wish.job.name, wish.job.gpus, wish.job.gradient_mb
+    >>> request = parse_comment('{"ringsched": {"gpus": 6, "iterations": 900, "model": "resnet50"}}', 17)
+    >>> request.job.name, request.job.gpus, request.job.gradient_mb
     ('job-17', 6, 99.2)
     >>> parse_comment('{"ringsched": {"gpus": 0, "iterations": 900, "model": "resnet50"}}', 17)
     Traceback (most recent call last):
@@ -84,7 +84,7 @@ def parse_comment(comment: str, job_id: int) -> Wish:
     try:
         job = job_from_fields({"name": job_name(job_id)} | described, "comment")
         origin = fields.get("origin")
-        return Wish(
+        return JobRequest(
             job=job,
             fields=fields,
             saved=_token(fields.get("saved")),
@@ -95,12 +95,12 @@ def parse_comment(comment: str, job_id: int) -> Wish:
 
 
 def job_name(job_id: int) -> str:
-    """Return the name of a Slurm job in a scenario: its own may stand twice, or hold anything."""
+    """Return the name of a Slurm job in a scenario; Slurm names are neither unique nor restricted."""
     return f"job-{job_id}"
 
 
 def comment_of(fields: Mapping[str, Any]) -> str:
-    """Return the comment that says `fields`, or raise an InputError if Slurm would not take it.
+    """Return a comment with `fields`, or raise an InputError if it is too long for Slurm.
 
     Examples
     --------
@@ -109,12 +109,14 @@ def comment_of(fields: Mapping[str, Any]) -> str:
     """
     text = json.dumps({KEY: fields}, separators=(",", ":"), allow_nan=False)
     if len(text) > MOST_CHARACTERS:
-        raise InputError(f"would have {len(text)} characters, Slurm takes {MOST_CHARACTERS}", field="comment")
+        raise InputError(
+            f"would have {len(text)} characters; Slurm accepts at most {MOST_CHARACTERS}", field="comment"
+        )
     return text
 
 
 def tokens_in(comment: str) -> list[str]:
-    """Return all that may be names of saved folders in a comment, valid or not.
+    """Return all possible names of saved directories in a comment, valid or not.
 
     Examples
     --------
@@ -125,7 +127,7 @@ def tokens_in(comment: str) -> list[str]:
 
 
 def _token(value: object) -> str | None:
-    """Return the name of a saved folder: a name of ours, never a path of the user's choice."""
+    """Return the name of a saved directory; user-defined paths are refused."""
     if value is None:
         return None
     if not isinstance(value, str) or not _TOKEN.fullmatch(value):
@@ -135,18 +137,18 @@ def _token(value: object) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """All that is known of a job beyond what Slurm itself knows; seconds are those of Unix.
+    """The controller's note on a job; times are Unix seconds.
 
     Parameters
     ----------
     servers
-        GPUs on each server, servers in ring order: where it was released to.
+        Its placement at release: GPUs on each server, servers in ring order.
     released_s, finish_s
-        When it was released, and when it was predicted to end then.
+        When it was released, and its predicted finish at that time.
     replaced_by
-        The job that takes its place.
+        The job that replaces it.
     refused, refused_until_s
-        Why Slurm did not start it where it was to start, and until when it is left alone.
+        Why Slurm did not start it on its planned servers, and when it may be tried again.
     """
 
     servers: Mapping[str, int] = field(default_factory=dict)
@@ -158,7 +160,7 @@ class Note:
 
 
 def parse_note(text: str) -> Note:
-    """Return the note, an empty one for whatever is none of ours.
+    """Return the note; an empty one for other texts.
 
     Examples
     --------
@@ -184,7 +186,7 @@ def parse_note(text: str) -> Note:
 
 
 def note_text(note: Note, before: str) -> str:
-    """Return the text for a note; what others wrote before is kept beside it."""
+    """Return the text of a note; text by other programs is kept."""
     others = {key: value for key, value in _content(before).items() if key != KEY}
     ours = {key: value for key, value in asdict(note).items() if value not in (None, {})}
     return json.dumps(others | {KEY: ours}, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The controller: reads Slurm, plans, and releases what can start now, or only says what it would do."""
+"""The controller: reads Slurm, plans, and releases the jobs that can start now; or a dry run of this."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from ringsched.policies.policy import Observer, Stop
 
 ROLLING = "rolling"
 TIME_LIMIT_S = 0.3
-_FALLBACK = "longest-first"  # it always comes to an end
+_FALLBACK = "longest-first"  # it always terminates
 _SMALL = Cluster(servers=(Server(name="s", gpus=1),), inter_server_gbps=1, intra_server_gbps=1, reduce_gbps=1)
 _PLACE = re.compile(r"jobs\[(\d+)\]")
 
 
 class _Stopper(Observer):
-    """Ends a search when the controller is told to end."""
+    """Ends a search when the controller is asked to end."""
 
     def __init__(self, should_stop: Callable[[], bool] | None) -> None:
         self._should_stop = should_stop
@@ -46,11 +46,11 @@ class Planner:
     Parameters
     ----------
     policy
-        `rolling`, a short search on the present queue; or any name out of `list_policies()`.
+        `rolling`, a short search on the present queue; or any name from `list_policies()`.
     objective
-        What a search is to make small.
+        What a search minimises.
     time_limit_s, iterations
-        When a search ends; with `iterations` alone it is reproducible.
+        Limits of a search; with `iterations` alone it is reproducible.
     """
 
     policy: str = ROLLING
@@ -60,14 +60,14 @@ class Planner:
     should_stop: Callable[[], bool] | None = None
 
     def check(self) -> None:
-        """Raise if these cannot go together, before anything is done."""
+        """Raise if the settings are incompatible."""
         empty = Scenario(cluster=_SMALL)
         self._plan(empty)
 
     def plan(self, snapshot: Snapshot) -> PlannedQueue:
-        """Plan the queue around what runs; a job that no plan can hold is left out with the reason.
+        """Plan the queue around the running jobs; a job that cannot be planned is left out with a reason.
 
-        One that runs all the same, since its owner released it, counts as if about to end.
+        A running job that its owner released counts as if about to end.
         """
         scenario = snapshot.scenario
         left: dict[str, InputError] = {}
@@ -100,13 +100,15 @@ class Planner:
                 ),
                 observer=_Stopper(self.should_stop),
             )
-        except Infeasible:  # of a horizon, or a queue too large for a proof: something must run all the same
+        except (
+            Infeasible
+        ):  # of the horizon or of the size for a proof; use another policy so that jobs still run
             return api.plan(scenario, _FALLBACK, objective=self.objective)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedQueue:
-    """A plan, the scenario it is of, and the jobs that are not in it, by name, each with the reason."""
+    """A plan, its scenario, and the jobs that are not in it, by name, with reasons."""
 
     scenario: Scenario
     plan: Plan
@@ -115,7 +117,7 @@ class PlannedQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cycle:
-    """What one cycle found and did."""
+    """The result of one cycle."""
 
     snapshot: Snapshot | None
     planned: PlannedQueue | None  # None if nothing had changed
@@ -123,7 +125,7 @@ class Cycle:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing of ours waits or runs."""
+        """Whether no job of ours waits or runs."""
         snapshot = self.snapshot
         if snapshot is None or self.released or snapshot.astray:
             return False
@@ -138,9 +140,9 @@ class Controller:
     Parameters
     ----------
     commands, clock
-        All it has of the world: how Slurm is asked and told, and the time in seconds of Unix.
+        The interface to Slurm, and the time in Unix seconds.
     say
-        Told what happened, a line each.
+        Called with a line for each event.
     """
 
     commands: Commands
@@ -150,12 +152,12 @@ class Controller:
     planner: Planner = field(default_factory=Planner)
     start_timeout_s: float = 60.0
     say: Callable[[str], None] = lambda _line: None
-    # Only to save work: without it, the next cycle would plan anew.
+    # Only saves work: without it, the next cycle would re-plan.
     _situation: Situation | None = field(default=None, init=False)
     _late_s: float = field(default=math.inf, init=False)
 
     def cycle(self) -> Cycle:
-        """Look once, and do what is to be done now."""
+        """Run one cycle: read Slurm, plan, and act."""
         reading = read_slurm(self.commands, self.partition, self.clock())
         if self._reconciled(reading):
             return Cycle(snapshot=None, planned=None, released={})
@@ -181,7 +183,7 @@ class Controller:
         return Cycle(snapshot=snapshot, planned=planned, released=released)
 
     def _reconciled(self, reading: Reading) -> bool:
-        """Cancel what a crash left over; whether there was any."""
+        """Cancel jobs that a crash left over; return whether there were any."""
         left_over = superfluous(reading.jobs, reading.partition)
         for job, reason in left_over:
             self.say(f"cancel {job.id}: {reason}")
@@ -199,8 +201,8 @@ class Controller:
     def _release(self, snapshot: Snapshot, planned: PlannedQueue) -> dict[str, str]:
         """Release the jobs that start now.
 
-        Their GPUs are free and apart, so that no order is better by the plan. Slurm starts equal splits at
-        once, but not past a heterogeneous job that waits for its next backfill pass: hence these last.
+        Their GPUs are free and disjoint, so the order does not matter for the plan. Slurm starts equal splits
+        at once, but not while a heterogeneous job waits for its next backfill pass, so these come last.
         """
         order = [node.name for node in snapshot.reading.nodes]
         now_s = snapshot.reading.now_s
@@ -219,17 +221,17 @@ class Controller:
                 )
             except AdapterError as error:
                 if not error.refused:
-                    raise  # nobody knows what was done: look again before anything else
+                    raise  # the effect is unknown: read Slurm again first
                 self._leave_alone(job, str(error), now_s)
                 continue
             released[entry.name] = job_id
             where = " ".join(f"{name}:{count}" for name, count in servers.items())
-            anew = "" if job_id == str(job.slurm.id) else f" as {job_id}"
-            self.say(f"release {job.slurm.id}{anew}: {where}")
+            replacement = "" if job_id == str(job.slurm.id) else f" as {job_id}"
+            self.say(f"release {job.slurm.id}{replacement}: {where}")
         return released
 
     def _try(self, action: Callable[[], object]) -> None:
-        """Do what may come too late: a job that is gone needs nothing any more."""
+        """Run a command whose job may be gone; then nothing needs doing."""
         try:
             action()
         except AdapterError as error:
@@ -237,10 +239,10 @@ class Controller:
                 raise
 
 
-_NOW_S = 1e-6  # what starts so soon starts now
+_NOW_S = 1e-6  # jobs that start this soon start now
 
 
-# A job may be so late, or by such a share of what it was to take, before the queue is planned anew.
+# Tolerances of a late job, in seconds and as a share of its duration, before the queue is re-planned.
 _LATE_S = 2.0
 
 
@@ -257,7 +259,7 @@ def due(planned: PlannedQueue, snapshot: Snapshot) -> list[PlannedJob]:
 
 
 def situation_of(snapshot: Snapshot) -> Situation:
-    """Return all that a plan depends on, but for how far the running jobs are."""
+    """Return the inputs of a plan, except the progress of running jobs."""
     jobs = snapshot.scenario.jobs
     return (
         frozenset(job.name for job in jobs if not job.is_running and job.submit_s == 0),
@@ -267,7 +269,7 @@ def situation_of(snapshot: Snapshot) -> Situation:
 
 
 def overdue_s(planned: PlannedQueue, now_s: float) -> float:
-    """Return when the plan's next completion is overdue: then it is worth planning anew."""
+    """Return when the plan's next completion is overdue, which triggers re-planning."""
     finishes = [entry.finish_s for entry in planned.plan.jobs if entry.start_s <= _NOW_S]
     if not finishes:
         return math.inf

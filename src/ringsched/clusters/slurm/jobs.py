@@ -1,7 +1,7 @@
 """The jobs of a cluster, as Slurm sees them.
 
-They are read as JSON: names, comments and paths are the users' and may hold anything, `JobState=RUNNING`
-too, which in Slurm's own text would read like a field.
+They are read as JSON, because user-defined names, comments and paths may contain any text, such as
+`JobState=RUNNING`, which would look like a field in Slurm's text output.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class SlurmJob:
         In which of the four phases it is: held back, ready for Slurm to start it, on its GPUs (also
         while it ends), or over.
     comment, note
-        The user's words about it, and the operator's (`AdminComment`).
+        Its comment, and the `AdminComment`.
     placement
         The GPUs it holds, by node; of a job that is over, none.
     wanted
-        The nodes it must run on and how many tasks on each, if it says so.
+        The nodes it must run on and the tasks on each, if requested.
     records
-        What Slurm said of each component, for what is rarely asked.
+        Slurm's record of each component, for rarely used fields.
     """
 
     id: int
@@ -120,7 +120,7 @@ def _job(job_id: int, entries: Sequence[Mapping[str, Any]]) -> SlurmJob:
 
 
 def _identity(record: Mapping[str, Any], key: str) -> int:
-    """Return whose a job is; where Slurm does not say, nobody is assumed, least of all root."""
+    """Return the owner of a job; if Slurm does not report it, no default is assumed."""
     value = number(record, key)
     if value is None or value < 0:
         raise AdapterError(f"Slurm wrote a job without {key}")
@@ -131,7 +131,7 @@ def _placement(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, ...
     held: dict[str, tuple[int, ...]] = {}
     for record in records:
         details = record.get("gres_detail") or []
-        # A job without GPUs has no details; then there is nothing to tell.
+        # A job without GPUs has no details.
         for node, detail in zip(expand(string(record, "nodes")), details, strict=False):
             with suppress(AdapterError):  # then the node still says how many of its GPUs are given away
                 if indices := gpu_indices(detail):

@@ -1,4 +1,4 @@
-"""A real Slurm of many nodes with fake GPUs on this machine, for trying out and for tests."""
+"""A local Slurm cluster of many nodes with simulated GPUs, for trials and tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DAEMONS = ("munged", "slurmctld", "slurmd", "slurmscriptd", "slurmstepd")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process; `born`, when it was started by the kernel's count, names it for ever with its id."""
+    """A process; `born`, when it was started by the kernel's count, identifies it together with its id."""
 
     pid: int
     born: str
@@ -40,12 +40,12 @@ class Process:
     def runs(self) -> bool:
         """Whether it is still there."""
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, os.WNOHANG)  # our own may have ended without anyone asking
+            os.waitpid(self.pid, os.WNOHANG)  # our own child may have ended without a wait
         return _born(self.pid) == self.born
 
 
 def start(arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
-    """Start a process in a session of its own."""
+    """Start a process in a new session."""
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
@@ -70,19 +70,19 @@ def _process(entry: Path, config: Path) -> Process | None:
             return None
         program = (entry / "comm").read_text().strip()
         arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
-    except OSError:  # it has ended, or is someone else's
+    except OSError:  # it has ended, or belongs to another user
         return None
-    # slurmstepd keeps a job's processes, and without slurmctld does not end by being asked.
+    # slurmstepd keeps a job's processes, and does not end on request without slurmctld.
     in_job = program == "slurmstepd" or any(word.startswith(b"SLURM_JOB_ID=") for word in environment)
     born = _born(int(entry.name))
-    # A shell that someone set up for this cluster has the configuration too, but is in no job.
+    # A user's shell may have the configuration too, but is not in a job.
     if not born or not (in_job or program in _DAEMONS):
         return None
     return Process(pid=int(entry.name), born=born, program=program, arguments=tuple(arguments), in_job=in_job)
 
 
 def _born(pid: int) -> str:
-    """Return when a process was started; nothing if it has ended, also if nobody has asked how."""
+    """Return when a process was started; nothing if it has ended, even as a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -110,14 +110,14 @@ SlurmctldPort={port}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge/munge.socket,cred_expire=5
+AuthInfo=socket={directory}/munge/munge.socket,cred_expire=5
 CredType=cred/munge
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool/%n
-SlurmctldPidFile={folder}/run/slurmctld.pid
-SlurmdPidFile={folder}/run/slurmd.%n.pid
-SlurmctldLogFile={folder}/log/slurmctld.log
-SlurmdLogFile={folder}/log/slurmd.%n.log
+StateSaveLocation={directory}/state
+SlurmdSpoolDir={directory}/spool/%n
+SlurmctldPidFile={directory}/run/slurmctld.pid
+SlurmdPidFile={directory}/run/slurmd.%n.pid
+SlurmctldLogFile={directory}/log/slurmctld.log
+SlurmdLogFile={directory}/log/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -138,10 +138,10 @@ MinJobAge=300
 """
 
 
-def write_config(folder: Path, gpus: Sequence[int], num_switches: int, ports: Sequence[int]) -> None:
-    """Write slurm.conf and what belongs to it; the first port is slurmctld's, the others are the nodes'."""
+def write_config(directory: Path, gpus: Sequence[int], num_switches: int, ports: Sequence[int]) -> None:
+    """Write slurm.conf and its companion files; the first port is slurmctld's, then those of the nodes."""
     host = socket.gethostname().partition(".")[0]
-    lines = [_CONFIG.format(host=host, port=ports[0], user=getpass.getuser(), folder=folder)]
+    lines = [_CONFIG.format(host=host, port=ports[0], user=getpass.getuser(), directory=directory)]
     resources = ["AutoDetect=off\n"]
     for at, (count, port) in enumerate(zip(gpus, ports[1:], strict=True), start=1):
         cores = max(8, 2 * count)
@@ -149,16 +149,16 @@ def write_config(folder: Path, gpus: Sequence[int], num_switches: int, ports: Se
             f"NodeName=n{at} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cores} Sockets=1 "
             f"CoresPerSocket={cores} ThreadsPerCore=1 RealMemory=4000 Gres=gpu:{count} State=UNKNOWN\n"
         )
-        resources.append(f"NodeName=n{at} Name=gpu File={folder}/dev/gpu[0-{count - 1}]\n")
+        resources.append(f"NodeName=n{at} Name=gpu File={directory}/dev/gpu[0-{count - 1}]\n")
     lines.append(f"PartitionName={PARTITION} Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n")
     if num_switches:
         lines.append("TopologyPlugin=topology/tree\n")
-        (folder / "etc" / "topology.conf").write_text(_switches(len(gpus), num_switches))
-    (folder / "etc" / "slurm.conf").write_text("".join(lines))
-    (folder / "etc" / "gres.conf").write_text("".join(resources))
-    (folder / "etc" / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+        (directory / "etc" / "topology.conf").write_text(_switches(len(gpus), num_switches))
+    (directory / "etc" / "slurm.conf").write_text("".join(lines))
+    (directory / "etc" / "gres.conf").write_text("".join(resources))
+    (directory / "etc" / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
     for index in range(max(gpus)):
-        (folder / "dev" / f"gpu{index}").symlink_to("/dev/null")
+        (directory / "dev" / f"gpu{index}").symlink_to("/dev/null")
 
 
 def _switches(num_nodes: int, num_switches: int) -> str:
@@ -170,7 +170,7 @@ def _switches(num_nodes: int, num_switches: int) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of this machine that nobody listens on."""
+    """Return unused ports of this machine."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:
@@ -189,7 +189,7 @@ _LONGEST_SOCKET = 107  # characters of the path of a socket
 
 
 def missing_programs() -> list[str]:
-    """Return what of Slurm and munge is not installed here."""
+    """Return the missing programs of Slurm and munge."""
     return [program for program in PROGRAMS if _program(program) is None]
 
 
@@ -198,33 +198,33 @@ def _program(name: str) -> str | None:
 
 
 class LocalCluster:
-    """A cluster in a folder: `start` it, `stop` it, from any process.
+    """A cluster in a directory; any process can `start` and `stop` it.
 
-    Runs as whoever starts it, root or not; only root's can run jobs of several users.
+    Runs as the user who starts it; only root's cluster can run jobs of several users.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.absolute()
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory.absolute()
 
     @property
     def config(self) -> Path:
-        """What SLURM_CONF must say for commands to find the cluster."""
-        return self.folder / "etc" / "slurm.conf"
+        """The value of SLURM_CONF for this cluster."""
+        return self.directory / "etc" / "slurm.conf"
 
     def start(self, gpus: Sequence[int], num_switches: int = 0) -> None:
         """Start a node for each number of GPUs, and wait until all of them are there."""
         if missing := missing_programs():
             names = ", ".join(missing)
             raise AdapterError(f"not installed here: {names}; on Debian: apt-get install slurm-wlm munge")
-        if len(f"{self.folder}/munge/munge.socket") > _LONGEST_SOCKET:
-            raise InputError("is too long a path for sockets in it", file=str(self.folder))
+        if len(f"{self.directory}/munge/munge.socket") > _LONGEST_SOCKET:
+            raise InputError("is too long for sockets; choose a shorter path", file=str(self.directory))
         try:
-            self.folder.mkdir(mode=0o755)
+            self.directory.mkdir(mode=0o755)
         except FileExistsError:
-            problem = "exists already; stop the cluster there, or choose another folder"
-            raise InputError(problem, file=str(self.folder)) from None
+            problem = "already exists; stop the cluster there, or choose another directory"
+            raise InputError(problem, file=str(self.directory)) from None
         except OSError as error:
-            raise InputError(f"cannot be made: {error.strerror}", file=str(self.folder)) from None
+            raise InputError(f"cannot be created: {error.strerror}", file=str(self.directory)) from None
         try:
             self._start(gpus, num_switches)
         except BaseException:
@@ -233,14 +233,14 @@ class LocalCluster:
 
     def _start(self, gpus: Sequence[int], num_switches: int) -> None:
         for name in ("etc", "run", "state", "log", "spool", "munge", "dev"):
-            (self.folder / name).mkdir(mode=0o755)
-        write_config(self.folder, gpus, num_switches, free_ports(len(gpus) + 1))
-        key = os.open(self.folder / "munge" / "munge.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            (self.directory / name).mkdir(mode=0o755)
+        write_config(self.directory, gpus, num_switches, free_ports(len(gpus) + 1))
+        key = os.open(self.directory / "munge" / "munge.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(key, "wb") as file:  # noqa: PTH123
             file.write(os.urandom(1024))
         self.start_daemon("munged")
-        if not wait_until((self.folder / "munge" / "munge.socket").exists, _SOCKET_S):
-            raise AdapterError(f"munged does not start: {self._last_words('munged')}")
+        if not wait_until((self.directory / "munge" / "munge.socket").exists, _SOCKET_S):
+            raise AdapterError(f"munged does not start: {self._last_message('munged')}")
         self.start_daemon("slurmctld")
         for at in range(len(gpus)):
             self.start_daemon(f"n{at + 1}")
@@ -248,10 +248,10 @@ class LocalCluster:
 
     def start_daemon(self, name: str) -> None:
         """Start `munged`, `slurmctld` or the slurmd of a node."""
-        munge = self.folder / "munge"
+        munge = self.directory / "munge"
         options = {
             "munged": [
-                # By force: also in a folder that nobody else can look into, where only jobs of its owner run.
+                # --force also allows a private directory, where only jobs of its owner run.
                 "munged", "--foreground", "--force", f"--socket={munge}/munge.socket",
                 f"--key-file={munge}/munge.key", f"--log-file={munge}/munged.log",
                 f"--pid-file={munge}/munged.pid", f"--seed-file={munge}/munged.seed",
@@ -289,12 +289,15 @@ class LocalCluster:
             return len(set(up.split())) == count
 
         if not wait_until(are_up, _START_S):
-            raise AdapterError(f"the nodes do not come up: {self._last_words('slurmctld')}")
+            raise AdapterError(f"the nodes do not come up: {self._last_message('slurmctld')}")
 
     def stop(self) -> None:
-        """End the daemons and all jobs, and remove the folder; nothing is left of it."""
+        """End the daemons and all jobs, and remove the directory."""
         if not self.config.exists():
-            raise InputError("is not a cluster that was started here", file=str(self.folder))
+            raise InputError(
+                "is not a local cluster; name the directory of `ringsched slurm local start`",
+                file=str(self.directory),
+            )
         self._end()
 
     def _end(self) -> None:
@@ -304,21 +307,21 @@ class LocalCluster:
                 process.end(number)
             return [process for process in found if process.runs()]
 
-        self.stop_daemon("slurmctld")  # first who would start more
+        self.stop_daemon("slurmctld")  # first the processes that would start others
         wait_until(lambda: not left(signal.SIGKILL, jobs_only=True), _END_S)
         if not wait_until(lambda: not left(signal.SIGTERM), _END_S):
             wait_until(lambda: not left(signal.SIGKILL), _END_S)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def _output_of(self, name: str) -> Path:
-        return self.folder / "log" / f"{name}.out"
+        return self.directory / "log" / f"{name}.out"
 
-    def _last_words(self, name: str) -> str:
+    def _last_message(self, name: str) -> str:
         try:
             lines = self._output_of(name).read_text(errors="replace").splitlines()
         except OSError:
             lines = []
-        return lines[-1] if lines else "it does not say why"
+        return lines[-1] if lines else "no message"
 
     def __enter__(self) -> LocalCluster:
         return self

@@ -1,4 +1,4 @@
-"""The nodes and switches as Slurm sees them, and what it does not know: how fast links are."""
+"""The nodes and switches of Slurm, and link speeds, which Slurm does not know."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ringsched.model.cluster import (
     SWITCHES,
 )
 
-# A node in one of these is given no new job, whatever it still runs.
+# Nodes in these states get no new jobs.
 _NOT_NOW = {
     "DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILING", "FUTURE", "INVALID", "INVALID_REG",
     "MAINT", "MAINTENANCE", "NOT_RESPONDING", "NO_RESPOND", "POWERING_DOWN", "REBOOT", "REBOOT_ISSUED",
@@ -60,7 +60,7 @@ def default_partition(commands: Commands) -> str:
     for line in commands.ask("sinfo", "--noheader", "--format=%P").splitlines():
         if line.strip().endswith("*"):
             return line.strip().removesuffix("*")
-    raise AdapterError("the cluster has no default partition; name one by --partition", refused=True)
+    raise AdapterError("the cluster has no default partition; choose one with --partition", refused=True)
 
 
 def _node(entry: Mapping[str, Any]) -> Node:
@@ -82,14 +82,14 @@ _SWITCH = re.compile(
 
 
 class Topology(NamedTuple):
-    """Which switch each node hangs on, and which one each of these; what hangs on the core is left out."""
+    """The switch above each node and switch; those connected to the core are left out."""
 
     switch_of: Mapping[str, str]
     parent_of: Mapping[str, str]
 
 
 def read_topology(commands: Commands, nodes: Sequence[str]) -> Topology:
-    """Return the switches above `nodes`; none if Slurm knows none, or all nodes hang on the same."""
+    """Return the switches above `nodes`; none if Slurm has none, or if all nodes have the same."""
     try:
         text = commands.ask("scontrol", "show", "topology")
     except AdapterError as error:
@@ -146,8 +146,8 @@ _SWITCH_UPLINK = tuple(f"{words.one}_uplink_gbps" for words in (SWITCHES, RACKS)
 class Network:
     """Speeds, contention and time of a cluster whose servers Slurm knows.
 
-    `switch_uplink_gbps` is that of every switch without one of its own in `switches`; without it a quarter of
-    what the nodes right below can send. `servers` holds uplinks that differ from `inter_server_gbps`.
+    `switch_uplink_gbps` is the default of switches that are not in `switches`; without it, a quarter of the
+    total uplink speed of the nodes below. `servers` holds uplinks that differ from `inter_server_gbps`.
     """
 
     inter_server_gbps: float = INTER_SERVER_GBPS
@@ -212,7 +212,7 @@ def usual_network() -> Network:
 
 
 def load_network(path: Path) -> Network:
-    """Read a network file; what it does not say has the documented defaults."""
+    """Read a network file; missing values have the documented defaults."""
     try:
         content = parse(path)
         check_keys(content, ("cluster", "contention", "time"), (), None)
@@ -238,7 +238,7 @@ def load_network(path: Path) -> Network:
 def _switch_uplink_gbps(cluster: Mapping[str, object]) -> float | None:
     given = [key for key in _SWITCH_UPLINK if key in cluster]
     if len(given) > 1:
-        raise InputError(f"is another name of {given[0]}; keep one of them", field=given[1], place="cluster")
+        raise InputError(f"means the same as {given[0]}; keep one of them", field=given[1], place="cluster")
     return number(cluster[given[0]], given[0], above=0) if given else None
 
 

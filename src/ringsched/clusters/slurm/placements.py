@@ -1,4 +1,4 @@
-"""Who holds which GPU of which node, and how a planned job is spread over servers in Slurm's terms."""
+"""The jobs on each GPU, and placements as Slurm requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ringsched.model import PlannedJob, Server
 
 
 class Gpus:
-    """The GPUs of a partition, given out job by job."""
+    """The GPUs of a partition and the jobs that hold them."""
 
     def __init__(self, nodes: Sequence[Node], switch_of: Mapping[str, str]) -> None:
         self._nodes = {node.name: node for node in nodes}
@@ -21,7 +21,7 @@ class Gpus:
         self._held: dict[int, dict[str, tuple[int, ...]]] = {}
 
     def hold(self, job_id: int, placement: Mapping[str, Sequence[int]]) -> bool:
-        """Give a job the GPUs it is on; False if it is on none of these nodes."""
+        """Assign the GPUs of a running job; return False if it is on none of these nodes."""
         here = {
             node: tuple(gpu for gpu in held if gpu in self._free[node])
             for node, held in placement.items()
@@ -47,7 +47,7 @@ class Gpus:
                 self._free[name] = []
 
     def hold_unseen(self) -> dict[str, tuple[int, ...]]:
-        """Take what Slurm has given away but no job we see holds, as when a job is just ending."""
+        """Mark GPUs that Slurm has allocated but no visible job holds, such as those of an ending job."""
         unseen = {}
         for name, node in self._nodes.items():
             free = self._free[name]
@@ -57,8 +57,8 @@ class Gpus:
                 self._take(name, unseen[name])
         return unseen
 
-    def why_no_room(self, servers: Mapping[str, int]) -> str:
-        """Return why a job cannot get so many GPUs on these servers now; nothing if it can."""
+    def why_no_space(self, servers: Mapping[str, int]) -> str:
+        """Return why a job cannot get this many GPUs on these servers now; None if it can."""
         for name, count in servers.items():
             if name not in self._nodes:
                 return f"{name} is gone"
@@ -69,7 +69,7 @@ class Gpus:
         return ""
 
     def claim(self, job_id: int, servers: Mapping[str, int]) -> None:
-        """Keep GPUs for a job that is about to start; which ones, Slurm will say."""
+        """Reserve GPUs for a job that is about to start; Slurm chooses which."""
         self.hold(job_id, {name: self._free[name][:count] for name, count in servers.items()})
 
     def holds(self, job_id: int) -> bool:
@@ -105,7 +105,7 @@ MOST_COMPONENTS = 128  # of a heterogeneous job, as Slurm has it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """Some servers with the same number of GPUs on each: what one Slurm request can say."""
+    """Servers with the same number of GPUs on each, which one Slurm request can express."""
 
     servers: tuple[str, ...]
     gpus_each: int

@@ -1,11 +1,11 @@
-"""Which jobs are ours to plan, why the others are not, and what there is to do now."""
+"""Which jobs can be planned, and why other jobs cannot."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ringsched.clusters.slurm.comments import Note, Wish, is_ours, parse_comment, parse_note
+from ringsched.clusters.slurm.comments import JobRequest, Note, is_ours, parse_comment, parse_note
 from ringsched.clusters.slurm.jobs import SlurmJob
 from ringsched.clusters.slurm.values import gpu_count, number, string
 from ringsched.errors import InputError
@@ -19,18 +19,18 @@ class OurJob:
     """A job of Slurm whose comment we understand."""
 
     slurm: SlurmJob
-    wish: Wish
+    request: JobRequest
     note: Note
 
     @property
     def name(self) -> str:
         """Its name in scenarios."""
-        return self.wish.job.name
+        return self.request.job.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sorted:
-    """All jobs of a partition by what they are to us.
+    """All jobs of a partition by category.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Sorted:
     running, finished
         Ours on their GPUs, and ours that are over.
     others
-        Of everyone else, on GPUs.
+        Jobs of other users or without a comment, on GPUs.
     left
         Ours that are left alone, by id, each with the reason.
     """
@@ -55,7 +55,7 @@ class Sorted:
 
 
 def sort_jobs(jobs: Iterable[SlurmJob], partition: str, now_s: float) -> Sorted:
-    """Sort jobs; whatever a comment says, no job of a user can keep another from being planned."""
+    """Sort jobs into categories; an invalid comment never affects other jobs."""
     queued: list[OurJob] = []
     released: list[OurJob] = []
     running, finished, others = [], [], []
@@ -65,7 +65,7 @@ def sort_jobs(jobs: Iterable[SlurmJob], partition: str, now_s: float) -> Sorted:
             others += [job] if job.holding else []
             continue
         try:
-            ours = OurJob(slurm=job, wish=parse_comment(job.comment, job.id), note=parse_note(job.note))
+            ours = OurJob(slurm=job, request=parse_comment(job.comment, job.id), note=parse_note(job.note))
         except InputError as error:
             if job.holding:
                 others.append(job)
@@ -91,16 +91,16 @@ def sort_jobs(jobs: Iterable[SlurmJob], partition: str, now_s: float) -> Sorted:
 
 
 def why_not(ours: OurJob, partition: str, now_s: float) -> str:
-    """Return why a job that waits is not ours to plan; nothing if it is."""
+    """Return why a waiting job cannot be planned; None if it can."""
     job, record = ours.slurm, ours.slurm.records[0]
     if job.partition != partition:
         return f"is in partition {job.partition}, not {partition}"
     if not job.held:
-        return "" if ours.note.servers else "was released by someone else: Slurm decides"
+        return "" if ours.note.servers else "was released by another user; Slurm places it"
     if job.reason == "JobHeldAdmin":
         return "is held by an operator"
     if job.reason in _HELD_BY_SLURM:
-        return f"is held by Slurm itself: {job.reason}"
+        return f"is held by Slurm: {job.reason}"
     if number(record, "array_job_id"):
         return "is a job array; submit single jobs"
     if dependency := string(record, "dependency"):
@@ -109,13 +109,15 @@ def why_not(ours: OurJob, partition: str, now_s: float) -> str:
         return "does not ask for --gpus-per-task=1"
     if any(gpu_count(string(part, key)) for part in job.records for key in ("tres_per_node", "tres_per_job")):
         return "asks for GPUs by node or by job beside --gpus-per-task=1"
-    if job.tasks != ours.wish.job.gpus:
-        return f"has {job.tasks} tasks, its comment says {ours.wish.job.gpus} GPUs; --ntasks is one a GPU"
+    if job.tasks != ours.request.job.gpus:
+        return (
+            f"has {job.tasks} tasks, but its comment has {ours.request.job.gpus} GPUs; use one task per GPU"
+        )
     if not job.is_heterogeneous and number(record, "max_nodes"):
         return "asks for a number of nodes; leave it to the plan"
-    # Of a heterogeneous job, Slurm itself excludes from each component the nodes of the others.
+    # Slurm itself excludes the nodes of the other components of a heterogeneous job.
     if not job.is_heterogeneous and string(record, "excluded_nodes"):
         return "excludes nodes; leave them to the plan"
     if (ours.note.refused_until_s or 0) > now_s:
-        return f"is tried again later: {ours.note.refused}"
+        return f"will be tried again later: {ours.note.refused}"
     return ""

@@ -1,4 +1,4 @@
-"""Giving a held job its exact placement, and to Slurm."""
+"""Gives a held job its placement and releases it to Slurm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ringsched.clusters.slurm.resubmission import resubmit, write_ring
 from ringsched.clusters.slurm.snapshot import Astray
 from ringsched.errors import AdapterError
 
-RETRY_S = 600  # a job that was refused is left alone so long
+RETRY_S = 600  # how long a refused job is left alone
 
 
 def release(
@@ -38,10 +38,10 @@ def release(
     job, parts = ours.slurm, components(servers, order)
     note = note_text(Note(servers=dict(servers), released_s=int(now_s), finish_s=round(finish_s)), job.note)
     owner = owner_of(job.user_id, job.group_id)
-    if ours.wish.saved is not None and owner.is_reachable:
-        write_ring(commands, owner, ours.wish.saved, servers)
+    if ours.request.saved is not None and owner.is_reachable:
+        write_ring(commands, owner, ours.request.saved, servers)
     if dict(job.wanted) == dict(servers) and job.is_heterogeneous:
-        job_id = str(job.id)  # it has this very shape already
+        job_id = str(job.id)  # it already has this shape
         shape: list[str] = []
     elif len(parts) == 1 and not job.is_heterogeneous:
         job_id = str(job.id)
@@ -67,11 +67,11 @@ def take_back(commands: Commands, astray: Astray, *, now_s: float) -> None:
 
 
 def leave_alone(commands: Commands, ours: OurJob, reason: str, *, now_s: float) -> None:
-    """Write down why a job could not be started, for its owner to see, and until when it is left alone."""
+    """Record why a job could not start and when it may be tried again, visible to its owner."""
     note = Note(refused=reason, refused_until_s=int(now_s) + RETRY_S)
     text = note_text(note, ours.slurm.note)
     try:
         commands.tell("scontrol", "update", f"jobid={ours.slurm.id}", f"AdminComment={text}")
     except AdapterError as error:
-        if not error.refused:  # it is gone, then there is nothing to write down
+        if not error.refused:  # it is gone
             raise

@@ -1,4 +1,4 @@
-"""Unequal splits: Slurm takes them only at submission, so a new job takes the place of the held one."""
+"""Unequal splits: Slurm accepts them only at submission, so a new job replaces the held one."""
 
 from __future__ import annotations
 
@@ -30,54 +30,54 @@ _OLD_S = 30 * 86400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """Arguments and environment of a batch script, and the umask of whoever submitted it."""
+    """Arguments and environment of a batch script, and the umask of its submission."""
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str] | None  # None if it is not known
     umask: int
 
 
-def folder_of(owner: Owner, token: str) -> Path:
+def directory_of(owner: Owner, token: str) -> Path:
     """Return where a submission is kept."""
     return owner.home / ".ringsched" / "slurm" / token
 
 
-def ring_variables(folder: Path) -> dict[str, str]:
+def ring_variables(directory: Path) -> dict[str, str]:
     """Return the variables by which a job finds its ring; the files are written when it is released."""
     return {
-        "RINGSCHED_RING": str(folder / "ring"),
-        "RINGSCHED_HOSTFILE": str(folder / "hostfile"),
-        "RINGSCHED_RANKFILE": str(folder / "rankfile"),
+        "RINGSCHED_RING": str(directory / "ring"),
+        "RINGSCHED_HOSTFILE": str(directory / "hostfile"),
+        "RINGSCHED_RANKFILE": str(directory / "rankfile"),
     }
 
 
 def save(owner: Owner, arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[str, Submission]:
-    """Keep a submission of our own; return its token and what the job's environment becomes."""
+    """Store a submission; return its token and the environment of the job."""
     token = secrets.token_hex(8)
-    folder = folder_of(owner, token)
+    directory = directory_of(owner, token)
     submission = Submission(
         arguments=tuple(arguments),
-        environment=dict(environment) | ring_variables(folder),
+        environment=dict(environment) | ring_variables(directory),
         umask=umask(),
     )
     text = json.dumps(asdict(submission))
     try:
-        for each in (folder.parent.parent, folder.parent, folder):
-            each.mkdir(mode=0o700, exist_ok=each != folder)
-        handle = os.open(folder / _SUBMISSION, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        for each in (directory.parent.parent, directory.parent, directory):
+            each.mkdir(mode=0o700, exist_ok=each != directory)
+        handle = os.open(directory / _SUBMISSION, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=str(folder)) from None
+        raise InputError(f"cannot be written: {error.strerror}", file=str(directory)) from None
     return token, submission
 
 
 def load(commands: Commands, owner: Owner, token: str) -> Submission:
-    """Read a submission as its owner; what it holds is for the owner's own job only."""
-    path = folder_of(owner, token) / _SUBMISSION
-    # Not blocking and following nothing: whatever a user puts there, we do not wait for it.
+    """Read a submission as its owner; it is used for the owner's job only."""
+    path = directory_of(owner, token) / _SUBMISSION
+    # Non-blocking and without following links, because a user may put anything there.
     flags = "iflag=nofollow,nonblock,count_bytes,fullblock"
     text = commands.ask(
         "dd", f"if={path}", flags, f"count={MOST_BYTES}", "bs=65536", "status=none", owner=owner
@@ -89,12 +89,14 @@ def load(commands: Commands, owner: Owner, token: str) -> Submission:
             raise TypeError
         return Submission(arguments=tuple(arguments), environment=dict(environment), umask=int(mask) & 0o777)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        raise AdapterError(f"{path} is not what was saved there", refused=True) from None
+        raise AdapterError(
+            f"{path} was changed after it was saved; submit the job again", refused=True
+        ) from None
 
 
 def write_ring(commands: Commands, owner: Owner, token: str, servers: Mapping[str, int]) -> None:
-    """Write the files in which a job finds its ring, as its owner."""
-    files = ring_variables(folder_of(owner, token))
+    """Write the ring files of a job, as its owner."""
+    files = ring_variables(directory_of(owner, token))
     texts = {
         "RINGSCHED_RING": ring_text(servers),
         "RINGSCHED_HOSTFILE": hostfile_text(servers),
@@ -107,23 +109,23 @@ def write_ring(commands: Commands, owner: Owner, token: str, servers: Mapping[st
 def forget_old(owner: Owner, known: Iterable[str]) -> None:
     """Remove our own submissions of a month ago that no job knows any more."""
     kept = set(known)
-    parent = folder_of(owner, "").resolve()
-    for folder in parent.iterdir() if parent.is_dir() else ():
+    parent = directory_of(owner, "").resolve()
+    for directory in parent.iterdir() if parent.is_dir() else ():
         with suppress(OSError):  # another submission may be tidying up as well
-            if folder.name not in kept and time.time() - folder.stat().st_mtime > _OLD_S:
-                shutil.rmtree(folder, ignore_errors=True)
+            if directory.name not in kept and time.time() - directory.stat().st_mtime > _OLD_S:
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 def resubmit(
     commands: Commands, ours: OurJob, owner: Owner, parts: Sequence[Component], order: Sequence[str]
 ) -> str:
-    """Submit the job anew, held, in components, and cancel the old one; return the new id."""
+    """Submit the job again, held, in components, and cancel the old one; return the new id."""
     old = ours.slurm
     script = _without_directives(commands.ask("scontrol", "write", "batch_script", str(old.id), "-"))
     submission = _submission(commands, ours, owner)
-    comment = comment_of({**ours.wish.fields, "origin": old.id})
+    comment = comment_of({**ours.request.fields, "origin": old.id})
     request: list[str | InMemory] = ["sbatch", "--parsable", "--hold", "--propagate=NONE"]
-    # Without a saved environment Slurm makes the owner's login environment.
+    # Without a saved environment, Slurm uses the owner's login environment.
     request += [f"--export={'NONE' if submission.environment is None else 'ALL'}"]
     for at, part in enumerate(parts):
         request += [":"] if at else _streams(ours)
@@ -144,16 +146,16 @@ def resubmit(
         commands.tell("scontrol", "update", f"jobid={old.id}", f"AdminComment={note_text(mark, old.note)}")
         commands.tell("scancel", "--verbose", str(old.id))
     except AdapterError as error:
-        if error.refused:  # its owner was faster: what was cancelled stays cancelled
+        if error.refused:  # its owner cancelled it meanwhile
             commands.tell("scancel", "--verbose", new)
         raise
     return new
 
 
 def _check_new(commands: Commands, new: str, ours: OurJob) -> None:
-    """Raise unless Slurm knows `new` as the job that takes the place of ours.
+    """Raise unless Slurm knows `new` as the job that replaces ours.
 
-    What runs with a user's rights and environment may print anything: another user's job, or an option.
+    A command in a user's environment may print anything, such as another user's job id.
     """
     old = ours.slurm
     job = {str(job.id): job for job in read_jobs(commands)}.get(new)
@@ -164,19 +166,21 @@ def _check_new(commands: Commands, new: str, ours: OurJob) -> None:
         or not job.held
         or job.reason == "JobHeldAdmin"
     ):
-        raise AdapterError("sbatch, run as its owner, named no held job that takes its place", refused=True)
+        raise AdapterError(
+            "sbatch, run as its owner, did not print the id of the replacing job", refused=True
+        )
 
 
 def _submission(commands: Commands, ours: OurJob, owner: Owner) -> Submission:
     """Return arguments and environment of the script; what SBATCH_ variables said is in the record."""
-    if ours.wish.saved is not None:
-        saved = load(commands, owner, ours.wish.saved)
+    if ours.request.saved is not None:
+        saved = load(commands, owner, ours.request.saved)
         environment = saved.environment or {}
         kept = {name: value for name, value in environment.items() if not name.startswith("SBATCH_")}
         return replace(saved, environment=kept)
     if " " in string(ours.slurm.records[0], "command"):
         raise AdapterError(
-            "needs an unequal split, for which its arguments must be known word by word; submit it by "
+            "needs an unequal split, which requires its saved arguments; submit it with "
             "`ringsched slurm submit`",
             refused=True,
         )
@@ -195,9 +199,9 @@ def _shape(part: Component, order: Sequence[str]) -> list[str]:
 
 def _streams(ours: OurJob) -> list[str]:
     """Return where input comes from and output goes: to the files of the first id, which its owner knows."""
-    record, first = ours.slurm.records[0], str(ours.wish.origin or ours.slurm.id)
-    folder = string(record, "current_working_directory")
-    output = string(record, "standard_output") or f"{folder}/slurm-%j.out"
+    record, first = ours.slurm.records[0], str(ours.request.origin or ours.slurm.id)
+    directory = string(record, "current_working_directory")
+    output = string(record, "standard_output") or f"{directory}/slurm-%j.out"
     streams = {"output": output, "error": string(record, "standard_error")}
     named = [
         f"--{option}={path.replace('%j', first).replace('%A', first)}"
@@ -253,7 +257,7 @@ def _without_directives(script: str) -> str:
 def superfluous(jobs: Sequence[SlurmJob], partition: str) -> list[tuple[SlurmJob, str]]:
     """Return the jobs to be cancelled, each with the reason.
 
-    Those of another partition may be in the hands of its own controller, in the middle of a resubmission.
+    The controller of another partition may be resubmitting jobs there.
     """
     by_id = {job.id: job for job in jobs}
     found = []
@@ -265,13 +269,13 @@ def superfluous(jobs: Sequence[SlurmJob], partition: str) -> list[tuple[SlurmJob
             continue
         if job.held:
             if origin.held and parse_note(origin.note).replaced_by == job.id:
-                # Marked, so a cancellation of the old one may still be on its way: go on with the new one.
-                found.append((origin, f"job {job.id} takes its place"))
+                # Marked: the old job is being cancelled, so continue with the new one.
+                found.append((origin, f"job {job.id} replaces it"))
             elif reason := _why_not(job, origin):
                 found.append((job, reason))
         elif origin.held and _was_released(job):
-            # By whomever: then the old one must never be.
-            found.append((origin, f"job {job.id} has taken its place"))
+            # The replacement has started, so the old job must never start.
+            found.append((origin, f"job {job.id} has replaced it"))
     return found
 
 
@@ -282,7 +286,7 @@ def _why_not(job: SlurmJob, origin: SlurmJob) -> str:
     replaced_by = parse_note(origin.note).replaced_by
     if replaced_by == job.id:
         return ""
-    return f"job {origin.id} was cancelled" if replaced_by is None else f"job {replaced_by} took its place"
+    return f"job {origin.id} was cancelled" if replaced_by is None else f"job {replaced_by} replaced it"
 
 
 def _was_released(job: SlurmJob) -> bool:

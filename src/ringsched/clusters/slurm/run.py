@@ -1,4 +1,4 @@
-"""The controller in a loop, alone in its partition."""
+"""The controller loop, one per partition."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def run(
     until_idle: bool = False,
     on_cycle: Callable[[Cycle], None] | None = None,
 ) -> None:
-    """Run cycle after cycle; while Slurm does not answer, try again less and less often.
+    """Run cycles; while Slurm does not respond, retry with increasing delays.
 
     Parameters
     ----------
     once
-        Look once and end; then an error is raised, not waited out.
+        Run one cycle and end; errors are raised instead of retried.
     until_idle
         End when no job of ours waits or runs any more; those left alone do not count.
     """
@@ -44,7 +44,7 @@ def run(
             if once:
                 raise
             who = "Slurm: " if isinstance(error, AdapterError) else ""
-            controller.say(f"{who}{error}; trying again in {wait_s:g} s")
+            controller.say(f"{who}{error}; retrying in {wait_s:g} s")
             wait(wait_s)
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
             continue
@@ -58,8 +58,8 @@ def run(
 
 @contextlib.contextmanager
 def alone(partition: str) -> Iterator[None]:
-    """Refuse to be the second controller of a partition; the kernel frees the lock however we end."""
-    # However it is written: a second one would otherwise pass by another spelling.
+    """Lock the partition against a second controller; the kernel frees the lock when this process ends."""
+    # Resolved, so that another spelling of the path has the same lock.
     cluster = Path(os.environ.get("SLURM_CONF") or _USUAL_CONFIG).resolve()
     mark = hashlib.sha256(f"{cluster}\0{partition}".encode()).hexdigest()[:16]
     path = owner_of(os.geteuid()).home / ".ringsched" / f"controller-{mark}.lock"
@@ -70,7 +70,7 @@ def alone(partition: str) -> Iterator[None]:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         lock.acquire()
     except Timeout:
-        said = f"another controller runs for partition {partition!r} ({path} is locked)"
+        said = f"another controller is running for partition {partition!r} ({path} is locked); stop it first"
         raise AdapterError(said, refused=True) from None
     except OSError as error:
         raise InputError(f"cannot be locked: {error.strerror}", file=str(path)) from None

@@ -1,4 +1,4 @@
-"""Jobs that run: on which GPUs they stay, and how far they are as the model sees it."""
+"""Running jobs: their GPUs, and their progress according to the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ringsched.clusters.slurm.queue import OurJob
 from ringsched.contention.over_time import Stay, iterations_done
 from ringsched.model import Cluster, Contention, Job, Placement
 
-_OUTLIVED_SHARE = 20  # a job that outlives its prediction is given a twentieth more, again and again
+_OUTLIVED_SHARE = 20  # a job that exceeds its prediction gets another twentieth, repeatedly
 
 
 _MOMENT_S = 1e-3  # Slurm's clock has whole seconds: a start may seem to lie ahead
@@ -32,7 +32,7 @@ class Stint:
 def done_iterations(
     stints: Sequence[Stint], cluster: Cluster, contention: Contention, now_s: float
 ) -> dict[str, float]:
-    """Return the iterations each job has behind it, by name, with all who shared links with it.
+    """Return the completed iterations of each job by name, with contention.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def done_iterations(
 
 
 def counted(job: Job, done: float) -> int:
-    """Return the whole iterations behind a job that still runs, whatever the prediction said.
+    """Return the whole iterations that a running job has completed, at most all but one.
 
     Examples
     --------
@@ -75,20 +75,20 @@ def counted(job: Job, done: float) -> int:
 
 
 def placed_somewhere(counts: Mapping[str, int]) -> Placement:
-    """Return a placement with these counts: which GPUs of a server does not matter for the pace."""
+    """Return a placement with these counts; which GPUs of a server they are does not matter."""
     return Placement({server: range(count) for server, count in counts.items()})
 
 
-# The end of someone else's job that is farther away is none: those GPUs are not counted on.
+# A later end of another user's job counts as unknown, and its GPUs as unavailable.
 _NEVER_S = 30 * 86400
 
 
 def running_job(job: OurJob, held: Mapping[str, Sequence[int]], done: float) -> Job:
     """Return a job of ours on its GPUs."""
     placement = Placement(held)
-    if placement.num_gpus != job.wish.job.gpus:  # its owner let it run in another shape than it says
-        return job.wish.job.replace(gpus=placement.num_gpus, running_on=placement)
-    return job.wish.job.replace(running_on=placement, done_iterations=counted(job.wish.job, done))
+    if placement.num_gpus != job.request.job.gpus:  # its owner started it in another shape
+        return job.request.job.replace(gpus=placement.num_gpus, running_on=placement)
+    return job.request.job.replace(running_on=placement, done_iterations=counted(job.request.job, done))
 
 
 def others_job(job: SlurmJob, held: Mapping[str, Sequence[int]], now_s: float) -> Job:
@@ -112,7 +112,7 @@ def known_by_end(name: str, held: Mapping[str, Sequence[int]], left_s: float) ->
 
 
 def never_ends(job: SlurmJob, now_s: float) -> bool:
-    """Whether nobody knows when someone else's job ends."""
+    """Whether the end of another user's job is unknown."""
     return not job.end_s or job.end_s - now_s > _NEVER_S
 
 
@@ -120,7 +120,7 @@ def stints(jobs: Sequence[OurJob], gpus: Gpus) -> list[Stint]:
     """Return since when and where jobs run."""
     return [
         Stint(
-            job=job.wish.job,
+            job=job.request.job,
             start_s=float(job.slurm.start_s),
             end_s=None,
             gpus=Placement(gpus.held_by(job.slurm.id)),
@@ -130,10 +130,10 @@ def stints(jobs: Sequence[OurJob], gpus: Gpus) -> list[Stint]:
 
 
 def stints_over(jobs: Sequence[OurJob], gpus: Gpus) -> list[Stint]:
-    """Return where jobs were that are over; Slurm forgets their GPUs, the note has them."""
+    """Return the placements of finished jobs from their notes, because Slurm forgets them."""
     return [
         Stint(
-            job=job.wish.job,
+            job=job.request.job,
             start_s=float(job.slurm.start_s),
             end_s=float(job.slurm.end_s),
             gpus=placed_somewhere(job.note.servers),

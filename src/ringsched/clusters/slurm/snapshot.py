@@ -25,7 +25,7 @@ from ringsched.model import Cluster, Job, Scenario
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What Slurm said, and when."""
+    """The output of Slurm, and its time."""
 
     now_s: float
     partition: str
@@ -35,7 +35,7 @@ class Reading:
 
 
 def read_slurm(commands: Commands, partition: str, now_s: float) -> Reading:
-    """Ask Slurm for nodes, switches and jobs."""
+    """Read nodes, switches and jobs from Slurm."""
     nodes = read_nodes(commands, partition)
     topology = read_topology(commands, [node.name for node in nodes])
     jobs = read_jobs(commands)
@@ -44,7 +44,7 @@ def read_slurm(commands: Commands, partition: str, now_s: float) -> Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Astray:
-    """A job that was released but cannot start; `in_vain` if nothing we know of is in its way."""
+    """A job that was released but cannot start; `in_vain` if no known job blocks it."""
 
     job: OurJob
     reason: str
@@ -53,7 +53,7 @@ class Astray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What Slurm said, understood.
+    """The parsed state of Slurm.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class Snapshot:
     queued
         The jobs to be planned by their name in the scenario.
     progress
-        Of every running job of ours: iterations behind it, not rounded.
+        Completed iterations of every running job of ours, not rounded.
     astray
-        Jobs that were released to where they cannot start.
+        Released jobs that cannot start on their servers.
     left
         Ours that are left alone, by id, each with the reason.
     """
@@ -90,15 +90,15 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
     gpus = Gpus(reading.nodes, reading.topology.switch_of)
     running = [job for job in sorted_jobs.running if gpus.hold(job.slurm.id, job.slurm.placement)]
     others = [job for job in sorted_jobs.others if gpus.hold(job.id, job.placement)]
-    for job in running:  # of a job in components some may not have started yet, a moment after the others
+    for job in running:  # some components of a heterogeneous job may not have started yet
         missing = {name: count for name, count in job.note.servers.items() if name not in job.slurm.placement}
-        if not gpus.why_no_room(missing):
+        if not gpus.why_no_space(missing):
             gpus.claim(job.slurm.id, missing)
     for other in others:
         if never_ends(other, reading.now_s):
             gpus.close(other.id)
     gpus.close_unusable()
-    unseen = gpus.hold_unseen()  # asked before the released are let in
+    unseen = gpus.hold_unseen()  # checked before released jobs are added
     astray, released = [], []
     # Heterogeneous jobs may have to wait for each other: Slurm starts them one by one.
     patience_s = start_timeout_s * max(1, len(sorted_jobs.released))
@@ -124,7 +124,7 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
     left = dict(sorted_jobs.left)
     queued, waiting = {}, []
     for job in sorted_jobs.queued:
-        later = job.wish.job.replace(submit_s=max(0.0, job.slurm.eligible_s - reading.now_s))
+        later = job.request.job.replace(submit_s=max(0.0, job.slurm.eligible_s - reading.now_s))
         if reason := _why_unplannable(later, cluster, network):
             left[job.slurm.id] = reason
         else:
@@ -147,7 +147,7 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
 def _astray(job: OurJob, gpus: Gpus, now_s: float, patience_s: float) -> Astray | None:
     if job.slurm.eligible_s > now_s + 1:
         return Astray(job=job, reason="Slurm has requeued it", in_vain=False)
-    if problem := gpus.why_no_room(job.note.servers):
+    if problem := gpus.why_no_space(job.note.servers):
         return Astray(job=job, reason=problem, in_vain=False)
     waited_s = now_s - (job.note.released_s or now_s)
     if waited_s > patience_s:
@@ -157,9 +157,9 @@ def _astray(job: OurJob, gpus: Gpus, now_s: float, patience_s: float) -> Astray 
 
 
 def _why_unplannable(job: Job, cluster: Cluster, network: Network) -> str:
-    """Return why a job cannot be in a scenario, so that it keeps no other job out; nothing if it can."""
+    """Return why a job cannot be in a scenario, so that it does not block other jobs; None if it can."""
     if job.gpus > cluster.capacity:
-        return f"needs {job.gpus} GPUs, {cluster.capacity} can be used now"
+        return f"needs {job.gpus} GPUs, but {cluster.capacity} are available now"
     try:
         Scenario(cluster=cluster, time=network.time, jobs=(job,))
     except InputError as error:

@@ -74,11 +74,11 @@ class JobStatus:
     start_s, finish_s
         When it started or would start, and would end, as planned now.
     predicted_finish_s
-        When it was to end as planned at its release.
+        Its finish as predicted at its release.
     done
-        The share of its iterations behind it, by the model; above 1 if it outlives the prediction.
+        The completed share of its iterations, by the model; above 1 if it exceeds the prediction.
     slowdown
-        How much longer an iteration takes now than without others on its links.
+        Its iteration time relative to that without other jobs on its links.
     reason
         Why it is left held.
     """
@@ -132,7 +132,7 @@ def status_of(snapshot: Snapshot, planner: Planner) -> Status:
     jobs = []
     for job in snapshot.sorted.running:
         if job.name not in times:
-            continue  # on nodes that are none of ours
+            continue  # on nodes outside the partition
         jobs.append(
             _status(
                 job,
@@ -141,7 +141,7 @@ def status_of(snapshot: Snapshot, planner: Planner) -> Status:
                 start_s=job.slurm.start_s - now_s,
                 finish_s=times[job.name].finish_s,
                 predicted_finish_s=_ahead(job.note.finish_s, now_s),
-                done=snapshot.progress[job.name] / job.wish.job.iterations,
+                done=snapshot.progress[job.name] / job.request.job.iterations,
                 slowdown=now.slowdown[job.name],
             )
         )
@@ -169,11 +169,11 @@ def status_of(snapshot: Snapshot, planner: Planner) -> Status:
 def _status(job: OurJob, phase: str, **more: object) -> JobStatus:
     return JobStatus(
         id=job.slurm.id,
-        origin=job.wish.origin,
+        origin=job.request.origin,
         name=job.slurm.name,
         user=job.slurm.user,
         phase=phase,
-        gpus=job.wish.job.gpus,
+        gpus=job.request.job.gpus,
         **more,  # type: ignore[arg-type]
     )
 

@@ -19,7 +19,7 @@ from ringsched.formats.files import reading
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """Where and when a job would run if nothing else happened; seconds from now."""
+    """Where and when a job would run if no other job arrived; seconds from now."""
 
     start_s: float
     finish_s: float
@@ -40,23 +40,23 @@ def submit(
     Parameters
     ----------
     fields
-        What the comment is to say: `gpus`, `iterations` and the model, as in a scenario.
+        The fields of the comment: `gpus`, `iterations` and the model, as in a scenario.
     options
         More options for `sbatch`, one word each.
     """
-    # Refused here and not in the queue: whoever types it is still there.
-    wish = parse_comment(comment_of(fields), 1)
+    # Refused here and not in the queue, so that the user sees the error.
+    request = parse_comment(comment_of(fields), 1)
     with reading(script):
         start = script.read_bytes()[:2]
     if start != b"#!":
-        raise InputError("must begin with #!, as Slurm wants it", file=str(script))
+        raise InputError("must begin with #!, as Slurm requires", file=str(script))
     me = owner_of(os.geteuid(), os.getegid())
     token, submission = save(me, arguments, os.environ)
     text = commands.tell(
         "sbatch",
         "--parsable",
         "--hold",
-        f"--ntasks={wish.job.gpus}",
+        f"--ntasks={request.job.gpus}",
         "--gpus-per-task=1",
         f"--partition={partition}",
         f"--comment={comment_of({**fields, 'saved': token})}",
@@ -73,12 +73,12 @@ def submit(
 
 
 def predict(snapshot: Snapshot, planner: Planner, job_id: int) -> Prediction | str:
-    """Return when and where a job would run by a plan of now, or why nobody can say."""
+    """Return when and where a job would run by a plan of now, or why it cannot be predicted."""
     if reason := snapshot.left.get(job_id):
         return reason
     queued = {job.slurm.id: name for name, job in snapshot.queued.items()}
     if job_id not in queued:
-        return "it is in the queue no more"
+        return "it is no longer in the queue"
     planned = planner.plan(snapshot)
     name = queued[job_id]
     if name in planned.left:
@@ -89,7 +89,7 @@ def predict(snapshot: Snapshot, planner: Planner, job_id: int) -> Prediction | s
 
 
 def tidy(snapshot: Snapshot) -> None:
-    """Remove what we saved a month ago for jobs that Slurm does not know any more."""
-    # Also of those in another partition, or left alone for now, whose comment may be mended yet.
+    """Remove submissions older than a month whose jobs Slurm has forgotten."""
+    # Also of those in another partition, or left alone for now, whose comment may still be corrected.
     known = {token for job in snapshot.reading.jobs for token in tokens_in(job.comment)}
     forget_old(owner_of(os.geteuid()), known)

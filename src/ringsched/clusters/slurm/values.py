@@ -43,7 +43,7 @@ def number(entry: Mapping[str, Any], key: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise AdapterError(f"Slurm wrote {key} = {str(value)[:60]!r} where a number belongs")
+        raise AdapterError(f"Slurm wrote {key} = {str(value)[:60]!r}, which is not a number")
     return int(value)
 
 
@@ -71,7 +71,7 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def expand(text: str) -> list[str]:
-    """Return the names a list stands for.
+    """Return the names in a node list.
 
     Examples
     --------

@@ -30,7 +30,7 @@ CHUNK = 1 << 20
 LONGEST = 1 << 22  # characters; what cannot be read within so many is broken, not long
 BETWEEN = re.compile(r"[\s,\[\]]*")  # so that one object a line is read as well
 
-BROKEN = object()  # stands for an element that is not JSON
+BROKEN = object()  # replaces an element that is not JSON
 
 
 class JsonStream:

@@ -85,7 +85,7 @@ class BadRow(Exception):
         self.line = 0
 
     def on(self, line: int) -> BadRow:
-        """Return itself with the line it stands on."""
+        """Return itself with its line set."""
         self.line = line
         return self
 
@@ -112,14 +112,14 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Cells(NamedTuple):
-    """One row: its cells, and which column stands where."""
+    """One row: its cells, and the position of each column."""
 
     line: int
     cells: Sequence[str]
     columns: Mapping[str, int]
 
     def text(self, column: str) -> str | None:
-        """Return a cell, or None if it is absent: blank, `None`, `NaN`, or in no column at all."""
+        """Return a cell, or None if it is absent: blank, `None`, `NaN`, or without a column."""
         at = self.columns.get(column)
         cell = "" if at is None else self.cells[at].strip()
         return None if cell.lower() in ABSENT else cell
@@ -199,7 +199,7 @@ def instant_of(text: object, field: str) -> float | None:
 
 
 def checked_duration_s(duration_s: float | None, field: str) -> float:
-    """Return a duration above 0; none at all, or nothing, is no job."""
+    """Return a duration above 0; a row without one, or with 0, is no job."""
     if duration_s is None or duration_s == 0:
         raise BadRow(NO_DURATION)
     if duration_s < 0:

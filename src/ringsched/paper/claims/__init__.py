@@ -1,4 +1,4 @@
-"""What the paper claims, and what the rows say to it."""
+"""The paper's claims and their verdicts."""
 
 from ringsched.paper.claims.baselines import BASELINE_QUESTIONS
 from ringsched.paper.claims.kappa import KAPPA_QUESTIONS

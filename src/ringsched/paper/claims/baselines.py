@@ -89,8 +89,8 @@ BASELINE_QUESTIONS = (
         needs=("policies",),
         findings=_ahead("makespan_s", FIFO),
         why={
-            IN_PART: "The paper does not say in which order the others take jobs. In queue order FF is as "
-            "good: it loses time to contention, SJF-BCO loses as much by starting the largest jobs last.",
+            IN_PART: "The paper does not state the order of the other policies. In queue order FF is as "
+            "good: it loses time to contention, and SJF-BCO loses as much by starting the largest jobs last.",
         },
     ),
     Question(
@@ -122,7 +122,7 @@ BASELINE_QUESTIONS = (
         needs=("policies",),
         findings=_ahead("mean_completion_s", SMALLEST),
         why={
-            HOLDS: "Most of the lead over FF and LS is that of the order: with it, they come within a few "
+            HOLDS: "Most of the lead over FF and LS comes from the order: in the same order it is a few "
             "percent.",
         },
     ),
@@ -155,8 +155,8 @@ BASELINE_QUESTIONS = (
         findings=_first_fit_packs,
         why={
             IN_PART: "Fewer servers than LS and RAND, but more than SJF-BCO: FF fills servers from the "
-            "first on, and a job that meets the end of one is cut in two.",
-            FAILS: "FF fills servers from the first on, and a job that meets the end of one is cut in two.",
+            "first on, and splits a job at the end of a server.",
+            FAILS: "FF fills servers from the first on, and splits a job at the end of a server.",
         },
     ),
     Question(
@@ -166,6 +166,6 @@ BASELINE_QUESTIONS = (
         figure="policies",
         needs=("policies",),
         findings=_list_scheduling_spreads,
-        why={HOLDS: "Though hardly more than FF does."},
+        why={HOLDS: "But hardly more than FF."},
     ),
 )

@@ -51,7 +51,7 @@ def _count(results: Results) -> str:
     lines = [_line(results, kappa) for kappa in KAPPAS]
     curves = [[value_of(line[seed], "makespan_s") or 0.0 for line in lines] for seed in lines[0]]
     shapes = [_turns([(b > a) - (b < a) for a, b in pairwise(curve)]) for curve in curves]
-    return f"so in {sum(shape == FALL_RISE_FALL for shape in shapes)} of {len(shapes)} seeds by themselves"
+    return f"found in {sum(shape == FALL_RISE_FALL for shape in shapes)} of {len(shapes)} single seeds"
 
 
 def _turns(signs: Sequence[int]) -> tuple[int, ...]:
@@ -71,14 +71,14 @@ def _drawn(turns: Sequence[int]) -> str:
 
 
 def _before_first_turn(results: Results) -> list[Finding]:
-    """Find that less is lost, and by at least half of what the makespan falls by: else it is no reason."""
+    """Find that the losses fall, by at least half of the fall of the makespan."""
     low, high = _line(results, FIRST), _line(results, TURN)
     lost = [_lost(high[seed]) - _lost(low[seed]) for seed in low]
     fall = [(high[seed].makespan_s or 1.0) / (low[seed].makespan_s or 1.0) - 1 for seed in low]
     explained = estimate_of([mine - theirs / 2 for mine, theirs in zip(lost, fall, strict=True)])
     changes = f"the makespan changes by {percent(estimate_of(fall))}"
-    losses = f"what is lost to contention and spreading by {points(estimate_of(lost))}"
-    rule = f"asked for: at least half of the fall; short of it by {points(explained)}"
+    losses = f"the losses to contention and spreading by {points(estimate_of(lost))}"
+    rule = f"required: at least half of the fall; missed by {points(explained)}"
     return [Finding(below(explained, 0.0), f"from kappa {FIRST} to {TURN} {changes}, {losses}; {rule}")]
 
 
@@ -126,8 +126,8 @@ KAPPA_QUESTIONS = (
         findings=_before_first_turn,
         why={
             FAILS: "There is almost no contention to lower at kappa = 1. The makespan falls since small "
-            "jobs wait less and more GPUs are held: FA-FFP takes any idle GPU, LBSGF waits for those of "
-            "the servers it chose. This claim has a rule of its own: whether the losses fall at all is not "
+            "jobs wait less and more GPUs are in use: FA-FFP takes any idle GPU, LBSGF waits for those of "
+            "the servers it chose. This claim has a special rule: whether the losses fall is not "
             "decided, but they do not fall by half of what the makespan does. The rule, and kappa 4 as the "
             "turn, were chosen with the curve in view.",
         },

@@ -1,4 +1,4 @@
-"""What the paper leaves open, stated as what one would expect of it."""
+"""Questions that the paper leaves open, stated as expected claims."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ OPEN_QUESTIONS = (
             FAILS: "It decides Fig. 4. Smallest first lowers every mean completion and lengthens the "
             "makespans of FF and LS.",
             IN_PART: "It decides Fig. 4. Smallest first lowers every mean completion and lengthens the "
-            "makespans of FF and LS; only RAND's makespan hardly minds.",
+            "makespans of FF and LS; RAND's makespan hardly changes.",
         },
     ),
     Question(
@@ -147,7 +147,7 @@ OPEN_QUESTIONS = (
         needs=("share",),
         findings=lambda results: _pays(results, "list-scheduling", SMALLEST, "LS smallest first"),
         why={
-            IN_PART: "Where communication costs next to nothing, so does ignoring it; then the lead grows "
+            IN_PART: "If communication is nearly free, ignoring it costs nothing; then the lead grows "
             "with the share.",
         },
     ),

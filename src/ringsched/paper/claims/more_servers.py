@@ -32,7 +32,7 @@ def _line(results: Results, policy: str, servers: int, order: str | None = None)
 
 
 def _advantage(results: Results) -> list[Finding]:
-    """Find that the others' makespan over SJF-BCO's is larger on few servers than on many."""
+    """Find that the lead of SJF-BCO is larger on few servers than on many."""
     found = []
     for other in ("first-fit", "list-scheduling"):
         for order in (FIFO, SMALLEST):
@@ -47,8 +47,8 @@ def _advantage(results: Results) -> list[Finding]:
 def _double_ratio(results: Results, own: tuple[str, str], other: tuple[str, str]) -> Estimate:
     """Return (other / own on few servers) / (other / own on many), over seeds.
 
-    T stands in for a makespan over T. That makes the other's too small, so that the result is at least
-    what is returned; a seed in which it would do the same to the own one is left out.
+    T replaces a makespan over T. This makes the other policy's makespan too small, so the true result is
+    at least the returned one. Seeds in which SJF-BCO itself is over T are left out.
     """
     lines = [_line(results, policy, n, order) for n in (FEW, MANY) for policy, order in (other, own)]
     logs = []
@@ -113,7 +113,7 @@ def _no_contention(results: Results) -> list[Finding]:
     most = MANY_SERVERS[-1]
     words = ", ".join(f"{counts[n]} of {len(lines[n])} seeds on {n} servers" for n in MANY_SERVERS)
     return [
-        Finding(counts[most] > counts[MANY_SERVERS[0]], f"no contention at all in {words}"),
+        Finding(counts[most] > counts[MANY_SERVERS[0]], f"no contention in {words}"),
         Finding(counts[most] == len(lines[most]), f"largest loss there {_largest(lines[most]):.1%}"),
     ]
 
@@ -131,7 +131,7 @@ SERVER_QUESTIONS = (
         needs=("servers",),
         findings=_advantage,
         why={
-            HOLDS: "Where GPUs are few the others lose more to contention. A run over T counts as T, and "
+            HOLDS: "With few GPUs, the other policies lose more to contention. A run over T counts as T, and "
             "seeds in which SJF-BCO itself is over T are left out, so the leads on 10 servers are at least "
             "these.",
         },
@@ -144,7 +144,7 @@ SERVER_QUESTIONS = (
         needs=("servers",),
         findings=_less_contention,
         why={
-            IN_PART: "Of SJF-BCO it is not decided: it has little contention on any number of servers, and "
+            IN_PART: "For SJF-BCO it is undecided: it has little contention on any number of servers, and "
             "how much depends on which kappa its search keeps."
         },
     ),
@@ -167,7 +167,7 @@ SERVER_QUESTIONS = (
             FAILS: "All gain alike: twice the GPUs, half the time. The gain is that of more GPUs, not of "
             "less contention.",
             IN_PART: "FF gains a little more than SJF-BCO and no more than LS. Nearly all of the gain is "
-            "that of twice as many GPUs, and everyone has it.",
+            "that of twice as many GPUs, which all policies have.",
         },
     ),
     Question(
@@ -178,9 +178,9 @@ SERVER_QUESTIONS = (
         needs=("servers",),
         findings=_idle_time,
         why={
-            FAILS: "A GPU stands idle about as long: the last jobs run while most of the added GPUs have "
+            FAILS: "A GPU is idle about as long: the last jobs run while most of the added GPUs have "
             "nothing to do.",
-            IN_PART: "The limit theta does get smaller. But a GPU stands idle about as long: the last jobs "
+            IN_PART: "The limit theta does get smaller. But a GPU is idle about as long: the last jobs "
             "run while most of the added GPUs have nothing to do.",
         },
     ),

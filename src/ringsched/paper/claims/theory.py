@@ -147,7 +147,7 @@ THEORY_QUESTIONS = (
         needs=("policies",),
         findings=_trials,
         why={
-            HOLDS: "With kappa over the sizes that occur, far fewer. Each trial may sort anew at every "
+            HOLDS: "With kappa over the sizes that occur, far fewer. Each trial may sort again at every "
             "completion, which the proof does not count: a job may be tried more than once."
         },
     ),

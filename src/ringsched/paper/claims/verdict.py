@@ -14,7 +14,7 @@ VERDICTS = (HOLDS, IN_PART, FAILS, UNDECIDED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A sentence of the paper and what became of it."""
+    """A claim of the paper and its verdict."""
 
     name: str
     where: str
@@ -65,7 +65,7 @@ class Question:
 
 
 def verdict_of(found: Sequence[bool | None]) -> str:
-    """Return what a claim is worth of which these parts hold, do not hold, or are not decided.
+    """Return the verdict of a claim whose parts hold, do not hold, or are undecided.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """The style and the script of all pictures, as a page needs them.
 
-The modules are plain ES modules, which a web server can hand out as they are. A file that stands alone has
-no place to import from: for it they are joined into one script, each in a function of its own, after those it
-imports.
+The modules are plain ES modules, which a web server can serve unchanged. A single HTML file cannot import
+modules, so for it they are joined into one script, each in a separate function, after those it imports.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def in_order(entry: str) -> list[str]:
 
 
 def asset(name: str) -> str:
-    """Return the text of a file of this folder."""
+    """Return the text of a file in this directory."""
     return files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 

@@ -1,11 +1,11 @@
-// The blame matrix: a row a victim, a column a culprit, seconds lost; the more, the stronger the colour.
+// The contention matrix: a row for each slowed job, a column for each job that slows it, coloured by the seconds lost.
 
 import { html } from "./dom.js";
 import { counted, duration, shortened } from "./text.js";
 
 const MOST_LINKS = 8;
 
-/** Draw who slows whom, and where, into an element; `data` has the plan's `blame` and `links`, and `jobs`. */
+/** Draw the matrix and the links into an element; `data` has the plan's `blame` and `links`, and `jobs`. */
 export function drawBlame(element, data) {
   const { blame } = data;
   if (!blame.victims.length) {
@@ -21,7 +21,7 @@ export function drawBlame(element, data) {
 
 function matrix({ blame, jobs }, numbers) {
   const most = Math.max(...blame.seconds.flat(), 0) || 1;
-  const head = html("tr", {}, html("th", { scope: "col" }, "loses ↓ because of →"));
+  const head = html("tr", {}, html("th", { scope: "col" }, "slowed ↓ by →"));
   for (const culprit of blame.culprits) {
     const name = html("span", {}, shortened(jobs.name[culprit], 18));
     head.append(html("th", { scope: "col", class: "culprit", title: shortened(jobs.name[culprit], 200) }, name));
@@ -60,7 +60,7 @@ function worstLinks(links, numbers) {
     ...[numbers(link.lost), numbers(link.contended), link.jobs].map((value) => html("td", {}, String(value))),
   ));
   const more = worst.length - MOST_LINKS;
-  const caption = html("caption", {}, more > 0 ? `Where: the worst ${MOST_LINKS} of ${worst.length} links` : "Where");
+  const caption = html("caption", {}, more > 0 ? `By link: the worst ${MOST_LINKS} of ${worst.length}` : "By link");
   const table = html("table", { class: "worst" }, caption, html("thead", {}, head), html("tbody", {}, ...rows));
   return html("div", { class: "scrolls" }, table);
 }
@@ -68,12 +68,12 @@ function worstLinks(links, numbers) {
 function about(blame) {
   const hidden = blame.victims.length < blame.numVictims || blame.culprits.length < blame.numCulprits;
   const lose = blame.numVictims === 1 ? "job loses" : "jobs lose";
-  const all = `${blame.numVictims} ${lose} ${duration(Number(blame.total.toPrecision(5)))} in all to others on their links.`;
-  const cut = ` Shown are ${counted(blame.victims.length, "job")} that lose most and ${blame.culprits.length} that cost most; “all” counts everybody.`;
-  return `${all}${hidden ? cut : ""} All figures in seconds.`;
+  const all = `${blame.numVictims} ${lose} ${duration(Number(blame.total.toPrecision(5)))} in total to other jobs on their links.`;
+  const cut = ` The table shows the ${counted(blame.victims.length, "job")} that lose most and the ${blame.culprits.length} that cost most; “all” includes every job.`;
+  return `${all}${hidden ? cut : ""} All figures are in seconds.`;
 }
 
-/** Return how numbers of one table are written, all with as many decimals as the largest needs. */
+/** Return the number format of a table, with the decimals that its largest number needs. */
 function numbersUpTo(largest) {
   const decimals = largest >= 1000 ? 0 : largest >= 100 ? 1 : largest >= 1 ? 2 : 4;
   return (value) => value.toFixed(decimals);

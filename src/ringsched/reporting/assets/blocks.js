@@ -1,4 +1,4 @@
-// The jobs of the Gantt chart: their blocks, the hatching where others slow them, and their names.
+// The jobs of the Gantt chart: their blocks, hatching where contention slows them, and their names.
 
 import { freshId, svg } from "./dom.js";
 import { blockPath } from "./rows.js";
@@ -6,7 +6,7 @@ import { fitted } from "./text.js";
 
 const NAME_SIZE = 11;
 
-/** Return a pattern for every size class, in ink that shows on its colour; the colours go on the picture. */
+/** Return a hatching pattern for every size class that is visible on its colour. */
 export function hatches(picture, sizes) {
   const prefix = freshId("hatch");
   return sizes.map((size) => {
@@ -21,8 +21,8 @@ export function hatches(picture, sizes) {
 }
 
 /**
- * Draw every job as one path, whatever its number of GPUs: the page stays quick with thousands of jobs.
- * Jobs whose names do not have the text `wanted` are faded.
+ * Draw every job as one path, whatever its number of GPUs, so that the page stays fast with thousands of jobs.
+ * Jobs whose names do not contain `wanted` are faded.
  */
 export function drawJobs(plot, data, rows, scale, wanted) {
   const { gantt, jobs } = data;
@@ -56,7 +56,7 @@ function pathOf(runs, rows, x, right) {
   return d;
 }
 
-/** Return the blocks of the stretches in which others slow a job. */
+/** Return the blocks of the intervals in which contention slows a job. */
 function slowedPath(gantt, at, rows, scale) {
   const slow = gantt.slow[at];
   let d = "";
@@ -66,7 +66,7 @@ function slowedPath(gantt, at, rows, scale) {
   return d;
 }
 
-/** Return the hatching of all jobs of a size: one path, for each is a pattern of its own in a printed file. */
+/** Return the hatching of all jobs of a size: one path, because every path gets a separate pattern in a printed file. */
 function hatchOf(size, d) {
   const hatch = svg("path", { d });
   hatch.style.fill = `var(--hatch-${size})`;

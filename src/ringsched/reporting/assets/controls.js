@@ -1,4 +1,4 @@
-// What the user chooses: the plan, a name to find, and what the colours of links say.
+// The controls: the plan, a name to find, and the meaning of the link colours.
 
 import { html } from "./dom.js";
 import { labelOf, swatch } from "./summary.js";
@@ -7,7 +7,7 @@ import { shortened } from "./text.js";
 /** All plans, one below the other. */
 export const ALL = -1;
 
-/** Return the controls above the pictures; they change `state` and draw again. */
+/** Return the controls above the pictures; they change `state` and redraw. */
 export function controls(data, state, redraw, choose) {
   const items = [];
   if (data.plans.length > 1) items.push(planSwitch(data, state, redraw));
@@ -16,7 +16,7 @@ export function controls(data, state, redraw, choose) {
     state.find = find.value;
     redraw();
   });
-  const whole = html("button", { type: "button", class: "whole" }, "whole time");
+  const whole = html("button", { type: "button", class: "whole" }, "zoom out");
   whole.addEventListener("click", () => choose(null));
   items.push(find, whole);
   return items;
@@ -42,7 +42,7 @@ function planSwitch(data, state, redraw) {
 
 /** Return the switch between numbers of jobs and bandwidth in use. */
 export function modeSwitch(state, redraw) {
-  const group = html("div", { class: "switch small", role: "group", "aria-label": "What the colours of links say" });
+  const group = html("div", { class: "switch small", role: "group", "aria-label": "Colour links by" });
   for (const [mode, label] of [["jobs", "number of jobs"], ["load", "bandwidth in use"]]) {
     const button = html("button", { type: "button", "aria-pressed": state.mode === mode }, label);
     button.addEventListener("click", () => {

@@ -1,4 +1,4 @@
-// The completion curves: how many jobs are done when, by every plan, and how many could be at best.
+// The completion curves: jobs done over time for every plan, and the best possible curve.
 
 import { svg, widthOf } from "./dom.js";
 import { countAxis, linear, timeAxis } from "./scale.js";
@@ -8,13 +8,13 @@ import { hideTip, showTip } from "./tip.js";
 const [TOP, LEFT, RIGHT, BOTTOM] = [10, 40, 14, 26];
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4"];
 
-/** Return how a plan's line looks: a colour and a dash, so that it is known by either. */
+/** Return the colour and the dash pattern of a plan's line; each of the two identifies it. */
 export function lineLook(colours, at) {
   return { colour: `light-dark(${colours[at % colours.length].join(", ")})`, dash: DASHES[at % DASHES.length] };
 }
 
 /**
- * Draw the curves of all plans into an element, in place of what it holds.
+ * Draw the curves of all plans into an element, replacing its content.
  *
  * `data` has `plans`, each with `label` and `ends`; `bound` with `ends`; `numJobs`, `span`, `planColours`.
  */
@@ -69,7 +69,7 @@ function isExplored(picture, ruler, data, scale) {
     ruler.setAttribute("x1", pixel);
     ruler.setAttribute("x2", pixel);
     const rows = data.plans.map((plan) => [plan.label, counted(doneBy(plan.ends, time), "job")]);
-    rows.push(["at most possible", counted(doneBy(data.bound.ends, time), "job")]);
+    rows.push(["upper bound", counted(doneBy(data.bound.ends, time), "job")]);
     showTip(`done by ${figure(Number(time.toPrecision(5)))} s`, rows, x, y);
   };
   const hide = () => {

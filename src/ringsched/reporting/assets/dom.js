@@ -1,4 +1,4 @@
-// Makes elements. Text is always set as text and never parsed: names come from files that nobody vouches for.
+// Creates elements. Text is always set as text and never parsed, because names come from untrusted files.
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
@@ -28,7 +28,7 @@ export function freshId(prefix) {
   return `${prefix}-${lastNumber}`;
 }
 
-/** Return how wide a picture in this element can be, in pixels. */
+/** Return the available width of a picture in this element, in pixels. */
 export function widthOf(element) {
   return Math.max(280, Math.floor(element.clientWidth || 900));
 }

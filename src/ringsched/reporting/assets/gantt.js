@@ -1,4 +1,4 @@
-// The Gantt chart: GPUs down, time across, a job in the colour of its size, hatched where others slow it.
+// The Gantt chart: GPUs down, time across, a job in the colour of its size, hatched where contention slows it.
 
 import { drawJobs, hatches } from "./blocks.js";
 import { freshId, svg, widthOf } from "./dom.js";
@@ -11,10 +11,10 @@ import { choosesWindow } from "./window.js";
 const TOP = 22;
 
 /**
- * Draw a plan into an element, in place of what it holds.
+ * Draw a plan into an element, replacing its content.
  *
  * `data` has `cluster`, `jobs`, `sizes`, `bound`, `span`, and the plan's `gantt`, `losses`, `makespan`;
- * `window` is the stretch of time to show, or null; `onWindow` is told which one the user chooses; `find` is a
+ * `window` is the time range to show, or null; `onWindow` gets the range that the user selects; `find` is a
  * part of a name: other jobs are faded.
  */
 export function drawGantt(element, data, { window: stretch = null, onWindow = () => {}, find = "" } = {}) {
@@ -26,7 +26,7 @@ export function drawGantt(element, data, { window: stretch = null, onWindow = ()
   const scale = linear(from, to, left, width - 10);
   const picture = svg("svg", {
     class: "picture gantt", viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "img",
-    "aria-label": `Gantt chart of ${data.gantt.job.length} jobs; arrow keys go from job to job`,
+    "aria-label": `Gantt chart of ${data.gantt.job.length} jobs; arrow keys move between jobs`,
   });
   const clip = freshId("clip");
   const plot = svg("g", { "clip-path": `url(#${clip})` });
@@ -50,7 +50,7 @@ export function drawGantt(element, data, { window: stretch = null, onWindow = ()
   element.replaceChildren(picture);
 }
 
-/** Draw where the plan ends, and before which instant no plan can. */
+/** Draw the end of the plan and the lower bound. */
 function drawEnds(plot, data, scale, bottom) {
   const line = (time, name) => {
     const x = scale.at(time);

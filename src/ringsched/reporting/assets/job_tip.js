@@ -1,4 +1,4 @@
-// What is said of a job.
+// The tooltip of a job.
 
 import { placeText } from "./rows.js";
 import { duration, figure } from "./text.js";
@@ -21,7 +21,7 @@ export function jobTip(data, at, x, y) {
       time += slow[part + 1] - slow[part];
       worst = Math.max(worst, slow[part + 2]);
     }
-    rows.push(["slowed by others", `for ${duration(time)}; an iteration takes up to ${worst.toFixed(2)} times as long`]);
+    rows.push(["slowed by contention", `for ${duration(time)}; an iteration takes up to ${worst.toFixed(2)} times as long`]);
   }
   if (losses) {
     if (losses.contention[job] > 0) rows.push(["lost to contention", duration(losses.contention[job])]);
@@ -30,7 +30,7 @@ export function jobTip(data, at, x, y) {
   showTip(jobs.name[job], rows, x, y);
 }
 
-/** Return the jobs of a plan that cross a link at a time, as numbers: some of their rows below it, some not. */
+/** Return the indices of the jobs that cross a link at a time: some of their rows are below it, some are not. */
 export function jobsOnLink(data, link, time) {
   const { gantt } = data;
   const present = [];
@@ -47,7 +47,7 @@ export function jobsOnLink(data, link, time) {
   return present;
 }
 
-/** Return the names of some jobs, the first few of them. */
+/** Return the names of the first few jobs. */
 export function jobNames(data, numbers, most = 5) {
   const names = numbers.slice(0, most).map((job) => data.jobs.name[job]);
   const more = numbers.length - most;

@@ -1,4 +1,4 @@
-// What colours and marks mean.
+// The legends.
 
 import { html, svg } from "./dom.js";
 import { swatch } from "./summary.js";
@@ -21,9 +21,9 @@ export function sizeLegend(data) {
   return html(
     "div", { class: "legend" },
     html("span", { class: "title" }, "GPUs of the job:"), ...sizes,
-    entry(html("i", { class: "box-mark hatched" }), "slowed by others"),
+    entry(html("i", { class: "box-mark hatched" }), "slowed by contention"),
     entry(line("makespan"), "end"),
-    entry(line("bound"), "no plan ends before"),
+    entry(line("bound"), "lower bound"),
   );
 }
 
@@ -35,5 +35,5 @@ export function levelLegend(levels) {
 /** Return the legend of the curves. */
 export function curveLegend(data) {
   const plans = data.plans.map((plan, at) => entry(swatch(data.planColours, at), shortened(plan.label, 28)));
-  return html("div", { class: "legend" }, ...plans, entry(html("i", { class: "box-mark beyond-mark" }), "no plan gets here"));
+  return html("div", { class: "legend" }, ...plans, entry(html("i", { class: "box-mark beyond-mark" }), "not reachable by any plan"));
 }

@@ -1,4 +1,4 @@
-// The link map: links down, time across, the number of jobs on each, or how much of its bandwidth they use.
+// The link map: links down, time across, coloured by the number of jobs or by the bandwidth in use.
 
 import { freshId, svg, widthOf } from "./dom.js";
 import { jobNames, jobsOnLink } from "./job_tip.js";
@@ -11,7 +11,7 @@ import { choosesWindow } from "./window.js";
 const TOP = 22;
 
 /**
- * Draw the links of a plan into an element, in place of what it holds.
+ * Draw the links of a plan into an element, replacing its content.
  *
  * `data` has the plan's `links` and `gantt`, and `cluster`, `jobs`, `levels`, `span`; `mode` is `jobs` or `load`.
  */
@@ -26,7 +26,7 @@ export function drawLinks(element, data, { window: stretch = null, onWindow = ()
   const clip = freshId("clip");
   const picture = svg("svg", {
     class: "picture links", viewBox: `0 0 ${width} ${bottom + 6}`, tabindex: 0, role: "img",
-    "aria-label": `Map of ${links.length} links over time; arrow keys go from link to link and from change to change`,
+    "aria-label": `Map of ${links.length} links over time; arrow keys move between links and changes`,
   });
   const plot = svg("g", { "clip-path": `url(#${clip})` });
   picture.append(
@@ -44,7 +44,7 @@ export function drawLinks(element, data, { window: stretch = null, onWindow = ()
   element.replaceChildren(picture);
 }
 
-/** Draw one path for every level, not one for every step: there may be tens of thousands. */
+/** Draw one path for every level, because there may be tens of thousands of steps. */
 function drawSteps(plot, data, scale, rowHeight, mode) {
   const levels = data.levels[mode];
   const column = mode === "load" ? 2 : 1;
@@ -81,7 +81,7 @@ function drawNames(links, rowHeight, left) {
   return group;
 }
 
-/** Show what happens on a link when the mouse is there, or when arrow keys lead to it. */
+/** Show the details of a link under the mouse, or selected by arrow keys. */
 function isExplored({ picture, outline, data, scale, rowHeight }) {
   const { links } = data;
   const place = { row: -1, step: 0 };
@@ -143,7 +143,7 @@ function linkTip(data, row, step, x, y) {
     ["time", `${figure(since)} s to ${figure(until)} s`],
     ["jobs", jobs ? `${jobs}: ${jobNames(data, jobsOnLink(data, link, (since + until) / 2))}` : "none"],
     ["in use", `${percent} % of ${figure(link.gbps)} Gbit/s`],
-    ["in all", `${link.jobs} jobs; ${duration(link.contended)} with jobs that slow each other`],
+    ["in total", `${link.jobs} jobs; ${duration(link.contended)} contended`],
   ];
   if (link.lost > 0) rows.push(["lost here", `${duration(link.lost)}, summed over jobs`]);
   showTip(`uplink of ${link.name}`, rows, x, y);

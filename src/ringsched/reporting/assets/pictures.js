@@ -1,4 +1,4 @@
-// All pictures of some plans, together: what the report and the lab share.
+// All pictures of several plans, used by the report and the lab.
 
 import { drawBlame } from "./blame.js";
 import { ALL, modeSwitch } from "./controls.js";
@@ -13,8 +13,8 @@ import { shortened } from "./text.js";
 /**
  * Draw everything that `data` has into the elements `parts`: `summary`, `curves`, `gantt`, `links`, `blame`.
  *
- * `state` is what the user chose: the plan `shown` or ALL, the `window` of time, what links say as `mode`, and the
- * part of a name to `find`; `onWindow` is told of a stretch of time that is chosen, `onMode` of another mode.
+ * `state` holds the plan `shown` or ALL, the time range `window`, the colouring of links `mode`, and the
+ * part of a name to `find`; `onWindow` gets a selected time range, `onMode` another mode.
  */
 export function drawPictures(parts, data, state, onWindow, onMode = () => drawPictures(parts, data, state, onWindow)) {
   const focused = [...document.querySelectorAll("svg.picture")].indexOf(document.activeElement);
@@ -25,13 +25,13 @@ export function drawPictures(parts, data, state, onWindow, onMode = () => drawPi
   const shared = { window: state.window, onWindow, find: state.find, mode: state.mode };
   fill(parts.gantt, plans, data.numJobs ? [sizeLegend(data)] : [], (element, plan) => {
     if (plan.gantt.job.length) drawGantt(element, { ...data, ...plan }, shared);
-    else element.replaceChildren(note("The plan is empty: there is nothing to run."));
+    else element.replaceChildren(note("The plan has no jobs."));
   });
   const mode = modeSwitch(state, onMode);
   const linked = plans.some((plan) => plan.links && plan.links.length);
   fill(parts.links, plans, linked ? [mode, levelLegend(data.levels[state.mode])] : [], (element, plan) => {
     if (!plan.links) element.replaceChildren(note(`Not shown: ${shortened(plan.whyNot, 200)}.`));
-    else if (!plan.links.length) element.replaceChildren(note("No job spans servers, so no link is used."));
+    else if (!plan.links.length) element.replaceChildren(note("No job spans several servers, so no link is used."));
     else drawLinks(element, { ...data, ...plan }, shared);
   });
   fill(parts.blame, plans, [], (element, plan) => {
@@ -59,7 +59,7 @@ function fill(body, plans, legends, draw) {
   });
 }
 
-/** Draw again whenever the page gets wider or narrower. */
+/** Redraw when the width of the page changes. */
 export function followWidth(root, redraw) {
   let width = root.clientWidth;
   new ResizeObserver(() => {

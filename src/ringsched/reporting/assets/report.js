@@ -1,4 +1,4 @@
-// The report: reads its data, lays out the page, and draws every picture again when something changes.
+// The report: reads its data, lays out the page, and redraws the pictures after every change.
 
 import { ALL, controls } from "./controls.js";
 import { html } from "./dom.js";
@@ -45,10 +45,10 @@ function layOut(root, data) {
   overview.append(html("div", { class: "box" }, html("h2", {}, data.plans.length > 1 ? "Comparison" : "Summary"), summary), curvesBox);
   const bar = html("div", { class: "controls" });
   root.append(bar);
-  const parts = { summary, curves, controls: bar, gantt: section("gantt", "Who runs where and when") };
+  const parts = { summary, curves, controls: bar, gantt: section("gantt", "Schedule") };
   parts.links = section("links", "Jobs on every link");
   parts.blame = section("blame", "Who slows whom");
-  root.append(html("footer", {}, `Made by ringsched ${data.version}. Drag over a picture to see a stretch of time, double-click for all of it.`));
+  root.append(html("footer", {}, `Made by ringsched ${data.version}. Drag over a picture to zoom in on a time range; double-click to zoom out.`));
   return parts;
 }
 
@@ -58,7 +58,7 @@ function oneChoice(data) {
   return ` · policy ${shortened(policy)}${choices ? ` (${shortened(choices, 100)})` : ""}`;
 }
 
-/** Paper gets all plans, drawn in its own width, so that letters are as large as those around them. */
+/** Print all plans at the width of the page, so that their text has the usual size. */
 function followPrinting(state, redraw) {
   const before = { ...state };
   window.addEventListener("beforeprint", () => {

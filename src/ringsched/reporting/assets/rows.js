@@ -6,10 +6,10 @@ import { fitted, textWidth } from "./text.js";
 const MOST_HEIGHT = 4000;
 const SWITCH_WIDTH = 24; // of the column of one level
 
-/** Return where time begins in pictures of a cluster, so that they stand one above the other. */
+/** Return the x position of time 0, which is the same in all pictures of a cluster. */
 export function leftEdge(cluster, width) {
   const names = [...cluster.servers.map((server) => server.name), ...cluster.switches.map((each) => each.label)];
-  // Of thousands of names the longest by letters is the widest, or nearly.
+  // The name with the most letters is the widest, or nearly; measuring thousands of names is slow.
   const longest = names.reduce((one, other) => (other.length > one.length ? other : one), "").slice(0, 60);
   const needed = Math.ceil(textWidth(longest, 11)) + 12;
   return switchesWidth(cluster) + Math.max(24, Math.min(needed, 120, Math.floor(width * 0.22)));
@@ -62,7 +62,7 @@ export function drawServers(cluster, rows, left, right) {
   return group;
 }
 
-/** Return the bar beside the rows below a switch; the lower its level, the closer to the servers. */
+/** Return the bar beside the rows below a switch; bars of lower levels are closer to the servers. */
 function drawSwitch({ name: whole, row, rows: count, level }, rows, width) {
   const [y, last] = [rows.begins[row], rows.begins[row + count - 1] + rows.height];
   const left = width - SWITCH_WIDTH * (level + 1);

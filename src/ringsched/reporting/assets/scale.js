@@ -1,4 +1,4 @@
-// From numbers to pixels, and the axes that say so.
+// Scales from numbers to pixels, and axes.
 
 import { svg } from "./dom.js";
 import { figure, unitOf } from "./text.js";
@@ -26,7 +26,7 @@ export function roundNumbers(from, to, wanted) {
   return numbers;
 }
 
-/** Return lines and labels of a time axis; lines run from `top` to `bottom`, labels stand at `below`. */
+/** Return lines and labels of a time axis; lines run from `top` to `bottom`, labels are at `below`. */
 export function timeAxis(scale, top, bottom, below) {
   const unit = unitOf(scale.to - scale.from);
   const wanted = Math.max(2, Math.floor((scale.last - scale.first) / 75));

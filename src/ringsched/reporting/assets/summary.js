@@ -1,4 +1,4 @@
-// What the plans are worth: cards for one plan, a table for several.
+// The figures of the plans: cards for one plan, a table for several.
 
 import { lineLook } from "./curves.js";
 import { html, svg } from "./dom.js";
@@ -17,7 +17,7 @@ function warning(plan) {
   const more = numViolations - violations.length;
   if (more > 0) list.append(html("li", {}, `and ${more} more; ringsched verify lists them all`));
   const said = `Plan ${shortened(plan.label)} is not valid: ${counted(numViolations, "violation")}. `;
-  return html("div", { class: "warning", role: "alert" }, html("strong", {}, said), "It is shown as it states itself.", list);
+  return html("div", { class: "warning", role: "alert" }, html("strong", {}, said), "It is shown as written in its file.", list);
 }
 
 function cards(plan) {
@@ -35,7 +35,7 @@ function cards(plan) {
   return html("div", { class: "cards" }, ...list);
 }
 
-/** Return a table with a row a plan; the best of every column stands out, and what all share stands below. */
+/** Return a table with a row for each plan; the best of every column is marked, shared values are below it. */
 function table(data) {
   const names = [...new Set(data.plans.flatMap((plan) => plan.summary.figures.map((each) => each.name)))];
   const shared = names.filter((name) => name.startsWith("lower bound") && isSame(data.plans, name));
@@ -69,16 +69,16 @@ function cellOf(plans, plan, name) {
   const valid = plans.filter((each) => each.summary.valid).map((each) => figureOf(each, name)).filter(Boolean);
   const values = valid.map((each) => each.value);
   const best = Math.min(...values);
-  const stands = plan.summary.valid && own.better === "low" && own.value === best && best < Math.max(...values);
-  return html("td", stands ? { class: "best" } : {}, own.text);
+  const isBest = plan.summary.valid && own.better === "low" && own.value === best && best < Math.max(...values);
+  return html("td", isBest ? { class: "best" } : {}, own.text);
 }
 
-/** Return what a plan is called, with a sign if it is not valid. */
+/** Return the label of a plan, marked if it is not valid. */
 export function labelOf(plan) {
   return plan.summary.valid ? plan.label : `⚠ ${plan.label}`;
 }
 
-/** Return a piece of the line that a plan has in the curves. */
+/** Return a sample of the plan's line in the curves. */
 export function swatch(colours, at) {
   const look = lineLook(colours, at);
   const line = svg("line", { x1: 0, x2: 26, y1: 5, y2: 5, "stroke-dasharray": look.dash, "stroke-width": 3 });

@@ -1,4 +1,4 @@
-// Texts that fit, and numbers for people.
+// Shortened texts, and numbers for people.
 
 const ruler = document.createElement("canvas").getContext("2d");
 const FONT = "system-ui, sans-serif";
@@ -11,7 +11,7 @@ export function textWidth(text, size) {
 
 /** Return a text cut to a width in pixels, with an ellipsis in place of its end; "" if nothing fits. */
 export function fitted(text, width, size) {
-  // Long before it is measured a name can be too long to measure quickly.
+  // Measuring a very long name is slow.
   const letters = Array.from(text.slice(0, 300));
   if (letters.length === text.length && textWidth(text, size) <= width) return text;
   let fits = 0;
@@ -42,12 +42,12 @@ const UNITS = [
   { name: "days", seconds: 86400 },
 ];
 
-/** Return the unit in which a stretch of time has a handful of whole numbers. */
+/** Return the unit in which a time range has a few whole numbers. */
 export function unitOf(span) {
   return [...UNITS].reverse().find((unit) => span >= 4 * unit.seconds) || UNITS[0];
 }
 
-/** Return a duration in seconds and, if it is long, in what people say. */
+/** Return a duration in seconds and, if it is long, in larger units. */
 export function duration(seconds) {
   const unit = [...UNITS].reverse().find((each) => seconds >= each.seconds) || UNITS[0];
   if (unit.seconds === 1) return `${figure(seconds)} s`;

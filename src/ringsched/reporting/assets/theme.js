@@ -1,4 +1,4 @@
-// Light or dark: what the system says, until the user says otherwise.
+// Light or dark: the system setting, until the user switches.
 
 import { html } from "./dom.js";
 
@@ -26,7 +26,7 @@ export function themeButton() {
   return button;
 }
 
-// A browser may refuse to keep anything for a file.
+// A browser may refuse to store a setting for a file.
 function remembered() {
   try {
     const kept = window.localStorage.getItem(KEY);
@@ -40,6 +40,6 @@ function remember(theme) {
   try {
     window.localStorage.setItem(KEY, theme);
   } catch {
-    // then the next report begins as the system says
+    // then the next report uses the system setting
   }
 }

@@ -1,4 +1,4 @@
-// One tooltip for the whole page; a screen reader is told what it says.
+// One tooltip for the whole page; screen readers announce its text.
 
 import { html } from "./dom.js";
 import { shortened } from "./text.js";

@@ -1,10 +1,10 @@
-// Choosing a stretch of time: drag over a picture, + and - at the keyboard, double-click or 0 for all of it.
+// Zooming in on a time range: drag over a picture or press + and -; double-click or press 0 to zoom out.
 
 import { svg } from "./dom.js";
 
 const LEAST_PIXELS = 6; // a shorter drag is a click
 
-/** Let the user choose a stretch of a picture's time scale; `onWindow` gets [from, to], or null for all. */
+/** Let the user select a time range; `onWindow` gets [from, to], or null for all. */
 export function choosesWindow(picture, scale, top, bottom, onWindow) {
   let begun = null;
   const chosen = svg("rect", { class: "chosen", y: top, height: bottom - top, width: 0 });
@@ -48,7 +48,7 @@ function around(scale, factor) {
   return [middle - half, middle + half];
 }
 
-/** Return a stretch of time kept within 0 and the end, or null if it is all of it. */
+/** Return a time range clipped to 0 and the end, or null if it is everything. */
 export function within(stretch, end) {
   if (!stretch) return null;
   const [from, to] = [Math.max(0, stretch[0]), Math.min(end, stretch[1])];

@@ -1,4 +1,4 @@
-"""Curves, links and blame on paper, and what all pictures share."""
+"""Curves, links and contention as printed pictures, and their common parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ringsched.drawing import TALLEST_IN, WIDTH_IN, name_rows, plain, time_axis
-from ringsched.phrases import figure as figure_of
+from ringsched.formatting import figure as figure_of
 from ringsched.reporting.links import level_at
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ DASHES = ("-", "--", ":", "-.")
 
 
 def draw_curves(data: Mapping[str, Any]) -> Figure:
-    """Draw how many jobs are done over time, by every plan, and where no plan gets."""
+    """Draw how many jobs are done over time, by every plan, and the bound."""
     figure, panel = new_picture(3.0)
     unit = time_axis(panel, data["span"])
     most = max(1, data["numJobs"])
@@ -50,7 +50,7 @@ def draw_curves(data: Mapping[str, Any]) -> Figure:
             label=plain(plan["label"]),
         )
     panel.fill_between(
-        [], [], color="#eef1f4", edgecolor="#5a6572", linestyle="--", label="no plan gets here"
+        [], [], color="#eef1f4", edgecolor="#5a6572", linestyle="--", label="not reachable by any plan"
     )
     panel.set_ylim(0, most * 1.05)
     panel.set_ylabel("jobs done")
@@ -95,12 +95,12 @@ def draw_links(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
 
 
 def draw_blame(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
-    """Draw what each of the worst culprits costs each of those who lose most."""
+    """Draw the contention between the jobs that lose most and those that cost most."""
     blame, names = plan["blame"], data["jobs"]["name"]
     figure, panel = new_picture(1.6 + 0.26 * len(blame["victims"]))
     cells = blame["seconds"]
     most = max((cell for row in cells for cell in row), default=0.0) or 1.0
-    shown = [[cell or math.nan for cell in row] for row in cells]  # nothing where there is no blame
+    shown = [[cell or math.nan for cell in row] for row in cells]  # empty where there is no contention
     panel.imshow(shown, cmap="Oranges", vmin=0, vmax=most * 1.1, aspect="auto")
     for row, line in enumerate(cells):
         for column, seconds in enumerate(line):
@@ -121,5 +121,5 @@ def draw_blame(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
     panel.grid(visible=False)
     panel.spines[:].set_visible(False)
     panel.tick_params(length=0)
-    panel.set_xlabel("seconds lost by the job at the left because of the job above", fontsize=8)
+    panel.set_xlabel("seconds that the job at the left loses to the job above", fontsize=8)
     return figure

@@ -1,4 +1,4 @@
-"""`draw_pictures()`: every picture of a report as a file of its own."""
+"""`draw_pictures()`: every picture of a report as a separate file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringsched.drawing import check_matplotlib
-from ringsched.formats.files import check_writable, make_folder, written_beside
+from ringsched.formats.files import check_writable, make_directory, written_beside
 from ringsched.model import Scenario
 from ringsched.model.checks import choice, instance
 from ringsched.paper.figures import STYLE
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 FORMATS = ("svg", "png")
 PNG_DOTS_PER_INCH = 200
-# Else a picture would hold when and by which version it was drawn.
+# Otherwise a picture would contain its date and the version.
 METADATA: Mapping[str, dict[str, Any]] = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 
 
 def draw_pictures(
-    scenario: Scenario, plans: Plans, folder: str | os.PathLike[str], format: str = "svg"
+    scenario: Scenario, plans: Plans, directory: str | os.PathLike[str], format: str = "svg"
 ) -> list[str]:
-    """Write the pictures of a report to a folder, in the size of a page; return the names of the files.
+    """Write the pictures of a report to a directory, in page size; return the names of the files.
 
     The same plans give the same bytes. Needs matplotlib: `pip install 'ringsched[plot]'`.
 
@@ -44,19 +44,19 @@ def draw_pictures(
     Raises
     ------
     InputError
-        A plan was made for another scenario, matplotlib is not there, or the folder cannot be written.
+        A plan was made for another scenario, matplotlib is missing, or the directory cannot be written.
     """
     choice(format, "format", FORMATS)
     check_matplotlib(field=f"format {format}")
     data = report_data(instance(scenario, "scenario", Scenario), labelled(plans))
-    return pictures_of(data, Path(folder), format)
+    return pictures_of(data, Path(directory), format)
 
 
 def pictures_of(data: Mapping[str, Any], target: Path, format: str) -> list[str]:
     """Write the pictures of a report's data."""
     import matplotlib as mpl
 
-    make_folder(target)
+    make_directory(target)
     names = []
     with mpl.rc_context(STYLE), warnings.catch_warnings():  # type: ignore[arg-type]
         # A name may have letters that the font lacks; they become boxes.
@@ -90,7 +90,7 @@ def _save(figure: Figure, path: Path, format: str) -> None:
 
 
 def _suffixes(labels: list[str]) -> list[str]:
-    """Return what tells the files of several plans apart; nothing for one plan.
+    """Return file name suffixes that distinguish several plans; none for one plan.
 
     Examples
     --------

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from ringsched.contention.network import shape_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Floats, Integers
+from ringsched.jit import by_pointer
 
 Counts = tuple[int, ...]  # GPUs on each server: which ones they are makes no difference
 
 
+@by_pointer
 class Instance(NamedTuple):
     """What does not change during the search.
 
-    Jobs stand in the order in which they are tried. An option is one way to place one job; the options of
-    a job stand side by side, the fastest first. Sets of links are bits of an integer.
+    Jobs are in the order in which they are tried. An option is one way to place one job; the options of
+    a job are consecutive, the fastest first. Sets of links are bits of an integer.
     """
 
     slotted: bool

@@ -136,7 +136,7 @@ def _earliest_finish(
     ready = max(stack.time[level], instance.release[job])
     for option in range(instance.first_option[job], instance.first_option[job + 1]):
         if ready + instance.shortest[option] >= earliest:
-            break  # the others take longer still
+            break  # all later options take longer still
         start = ready
         for server in range(len(instance.capacity)):
             start = max(start, _free_at(instance, stack, level, num_running, server, option))

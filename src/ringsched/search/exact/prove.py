@@ -227,7 +227,7 @@ def prove(
     def go_on() -> bool:
         nonlocal deadline
         on_step()
-        if is_compiling(explore):  # the clock stands still until the compiler has done its work
+        if is_compiling(explore):  # the time limit starts when the compiler is done
             deadline = time.monotonic() + time_limit_s
         return time.monotonic() < deadline and not asked()
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.engine.state import Floats, Integers
-from ringsched.jit import kernel, part
+from ringsched.jit import by_pointer, kernel, part
 from ringsched.search.exact.instance import Instance
 
 # What `option` says of a job that has none.
@@ -23,6 +23,7 @@ FOUND = 3  # whether a plan better than the limit was found ...
 FOUND_LOOSE = 4  # ... and whether a loose one was
 
 
+@by_pointer
 class Stack(NamedTuple):
     """One row a level: the state in which its next choice is made. Preallocated."""
 
@@ -53,7 +54,7 @@ class Stack(NamedTuple):
 
 
 def new_stack(instance: Instance, num_levels: int) -> Stack:
-    """Return a stack with room for paths of `num_levels`."""
+    """Return a stack for paths of up to `num_levels`."""
     num_jobs, num_servers, num_links = len(instance.gpus), len(instance.capacity), instance.speed.shape[1]
 
     def integers(*shape: int) -> NDArray[np.int64]:
@@ -123,7 +124,7 @@ def choose(instance: Instance, stack: Stack, level: int, option: int) -> None:
         stack.loose[below] = True
         stack.slowed_before[below] = stack.slowed[level]
     else:
-        # The others in this instant come later in the order.
+        # Further jobs that start at this instant come later in the order.
         stack.cursor[below] = instance.first_option[job + 1]
     _occupy(instance, stack, below, option, stack.within[level])
 
@@ -195,7 +196,7 @@ def _may_start(instance: Instance, stack: Stack, level: int, option: int) -> boo
         return _may_start_within(instance, stack, level, option)
     if job < stack.last[level]:
         return False
-    # What could have started a moment before, harming nobody, had better done so.
+    # A job that could have started earlier without slowing another is never better off starting now.
     return not (
         instance.release[job] < stack.time[level]
         and instance.links[option] & stack.slowed_before[level] == 0

@@ -1,14 +1,14 @@
-// The state in the address bar: every step is one of the browser's, so back undoes it.
+// Keeps the state in the address bar. Every step is a history entry, so the browser's back button undoes it.
 
 import { keepToken } from "./api.js";
 import { MOST_LETTERS, fragmentOf, shortFragmentOf, stateOf } from "./share.js";
 import { keptState } from "./state.js";
 
-const SAME_STEP_MS = 3000; // turning one knob for a while is one step
-// Browsers take only so many addresses: Safari 100 in half a minute, Chromium 200. After these, one is written when things have settled.
+const SAME_STEP_MS = 3000; // quick changes of one control are one step
+// Browsers limit address changes: Safari to 100 in half a minute, Chromium to 200. Beyond that, the last state is written after a pause.
 const [MOST_AT_ONCE, PERIOD_MS, QUIET_MS] = [60, 30_000, 1000];
 
-/** Return `write` and `link`; `onTravel` is told that the user goes to another address, and returns what takes its state. */
+/** Return `write` and `link`. `onTravel` is called when the user navigates, and returns a function that receives the new state. */
 export function address(onTravel) {
   let [timer, about, since, isStep] = [0, null, 0, false];
   let times = []; // of the newest writes
@@ -20,10 +20,10 @@ export function address(onTravel) {
     times.push(performance.now());
     history[act](null, "", fragment);
   };
-  /** Write at once, not when it is convenient: who reloads right after a click wants to see what the click did. */
+  /** Write immediately, so that a reload right after a click shows its effect. */
   const write = (state, what) => {
     const now = performance.now();
-    isStep ||= what !== null && (what !== about || now - since >= SAME_STEP_MS); // also if one is still to be written
+    isStep ||= what !== null && (what !== about || now - since >= SAME_STEP_MS); // also if a write is pending
     [about, since] = [what, now];
     clearTimeout(timer);
     times = times.filter((time) => now - time < PERIOD_MS);
@@ -43,7 +43,7 @@ export function address(onTravel) {
   return { write, link };
 }
 
-/** Return the state that the address has: null if none, undefined if it cannot be read. A token is taken out of it. */
+/** Return the state in the address: null if there is none, undefined if it is invalid. Removes a token from the address. */
 export async function current() {
   if (keepToken(location.hash.slice(1))) history.replaceState(null, "", location.pathname);
   try {

@@ -1,38 +1,38 @@
-// Asks the server. Every answer that is no is an ApiError with one sentence; silence is one with `gone`.
+// Sends requests to the server. A refusal throws an ApiError with a message; no response throws one with `gone`.
 
 const ROOT = "/api/v1";
 const TOKEN = "ringsched-token"; // kept until the tab is closed
-const MOST_TRIES = 6; // of a server that is busy
+const MOST_TRIES = 6; // while the server is busy
 
-/** What the server says is wrong, where it says so. */
+/** An error that the server reports, with its place. */
 export class ApiError extends Error {
   constructor({ message, place = null, field = null }, { status = 0, gone = false } = {}) {
     super(message);
     Object.assign(this, { place, field, status, gone });
   }
 
-  /** Whether the server wants a token, or another one. */
+  /** Whether the server requires a token, or a different one. */
   get locked() {
     return this.status === 401;
   }
 
-  /** The sentence without the place in front, for where the place is plain to see. */
+  /** The message without its place, for display at that place. */
   get short() {
     const start = `${this.place}: `;
     return this.message.startsWith(start) ? this.message.slice(start.length) : this.message;
   }
 }
 
-const GONE = { message: "The server does not answer. Is `ringsched serve` still running?" };
-const NO_TOKEN = { message: "The server wants its token: it is at the end of the address that `ringsched serve` printed, after #token=." };
+const GONE = { message: "The server does not respond. Check that `ringsched serve` is still running." };
+const NO_TOKEN = { message: "The server requires a token. Copy it from the end of the address that `ringsched serve` printed, after #token=." };
 
-/** Ask and return the answer, which is JSON unless said otherwise. */
+/** Send a request and return the response, by default as JSON. */
 export async function ask(method, path, body, { signal, as = "json", keepalive = false } = {}) {
   const answer = await patiently(method, path, body, { signal, keepalive });
   return connected(() => answer[as](), signal);
 }
 
-/** Ask, and once more and again while the server is busy. */
+/** Send a request, and repeat it while the server is busy. */
 async function patiently(method, path, body, { signal, keepalive }) {
   for (let tries = 1; ; tries += 1) {
     const answer = await connected(() => fetch(`${ROOT}${path}`, {
@@ -44,7 +44,7 @@ async function patiently(method, path, body, { signal, keepalive }) {
   }
 }
 
-/** Yield [name, data] of every event that the server sends, until it ends. */
+/** Yield [name, data] of every event until the stream ends. */
 export async function* events(path, signal) {
   const answer = await patiently("GET", path, undefined, { signal });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -84,7 +84,7 @@ async function refusal(answer) {
   try {
     return new ApiError((await answer.json()).error, { status: answer.status });
   } catch {
-    return new ApiError({ message: `The server says ${answer.status}, and not why.` }, { status: answer.status });
+    return new ApiError({ message: `The server responded with status ${answer.status} and no message.` }, { status: answer.status });
   }
 }
 
@@ -96,24 +96,24 @@ function headers(body) {
   };
 }
 
-/** Keep the token of an address like `#token=...` for this tab; returns whether there was one. */
+/** Keep the token of an address such as `#token=...` for this tab; return whether there was one. */
 export function keepToken(fragment) {
   const token = new URLSearchParams(fragment).get("token");
   if (token) setToken(token);
   return Boolean(token);
 }
 
-/** Keep a token for this tab, without letters that none has: a browser would not send them. */
+/** Keep a token for this tab, without characters that browsers would refuse to send. */
 export function setToken(token) {
   sessionStorage.setItem(TOKEN, token.replaceAll(/[^!-~]/g, ""));
 }
 
-/** Return whether there is a token, right or wrong. */
+/** Return whether there is a token, valid or not. */
 export function hasToken() {
   return Boolean(sessionStorage.getItem(TOKEN));
 }
 
-/** Wait, or until the signal says that nobody wants to any more. */
+/** Wait, or until the signal aborts. */
 export function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);

@@ -1,4 +1,4 @@
-// A server that is gone may come back, and one that wants a token be given it: say so, and ask again until it answers.
+// Shows that the server is unreachable or requires a token, and retries until it responds.
 
 import { ask, hasToken, pause } from "./api.js";
 import { banner } from "./notices.js";
@@ -7,7 +7,7 @@ import { tokenGiven } from "./token_form.js";
 const AGAIN_MS = 2000;
 let waiting = null;
 
-/** Return what the server says of itself, as soon as it says anything. */
+/** Return the server's description, as soon as it responds. */
 export function reached() {
   waiting ??= asking().finally(() => {
     waiting = null;
@@ -22,18 +22,18 @@ async function asking() {
       banner(null);
       return about;
     } catch (error) {
-      await mended(error);
+      await resolved(error);
     }
   }
 }
 
-/** Wait for what may mend an error, and say so at the top of the page; raise it if nothing does. */
-async function mended(error) {
+/** Show an error at the top of the page and wait until it may be resolved; rethrow errors that waiting cannot resolve. */
+async function resolved(error) {
   if (error.gone) {
-    banner(`${error.message} This page asks again every two seconds.`);
+    banner(`${error.message} This page retries every two seconds.`);
     await pause(AGAIN_MS);
   } else if (error.locked) {
-    await tokenGiven(hasToken() ? "This is not the server's token: it is at the end of the address that `ringsched serve` printed." : error.message);
+    await tokenGiven(hasToken() ? "This token is not valid. Copy it from the end of the address that `ringsched serve` printed." : error.message);
   } else {
     banner(error.message);
     throw error;

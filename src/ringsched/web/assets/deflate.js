@@ -1,11 +1,11 @@
-// Deflate (RFC 1951), at once: what browsers have built in answers later, when the page may be gone.
+// Synchronous deflate (RFC 1951). The built-in one is asynchronous, and the page may be closed before it is done.
 
-const [SHORTEST, LONGEST, FARTHEST] = [3, 258, 32768]; // of a stretch that was there before, and how far back
-const MOST_TRIES = 24; // places that begin alike, the nearest first
+const [SHORTEST, LONGEST, FARTHEST] = [3, 258, 32768]; // of a match, and its largest distance
+const MOST_TRIES = 24; // candidates for a match, the nearest first
 const HASH_BITS = 15;
-const [FIXED, END] = [1, 256]; // the kind of a block, and the letter after its last
+const [FIXED, END] = [1, 256]; // the block type, and the end-of-block symbol
 
-/** Return bytes packed by the fixed codes of the format, as its end or as something that goes on; a browser's `deflate-raw` unpacks it. */
+/** Return bytes compressed with fixed Huffman codes, as the final block or as one that continues; `deflate-raw` decompresses it. */
 export function deflated(bytes, isEnd = true) {
   const { put, end } = bitsInto(bytes.length);
   const { find, pass } = repeats(bytes);
@@ -20,11 +20,11 @@ export function deflated(bytes, isEnd = true) {
     for (const next = at + Math.max(1, length); at < next; at += 1) pass(at);
   }
   put(...LETTERS[END]);
-  if (!isEnd) put(0, 3); // an empty block as it is: the next one begins with a byte
+  if (!isEnd) put(0, 3); // an empty stored block, which aligns the next block to a byte
   return isEnd ? end() : new Uint8Array([...end(), 0, 0, 0xff, 0xff]);
 }
 
-/** Return `find`, the longest stretch before a place that is as from there on, and `pass`, by which a place becomes one to find. */
+/** Return `find`, which finds the longest earlier match of a position, and `pass`, which adds a position to the table. */
 function repeats(bytes) {
   const newest = new Int32Array(1 << HASH_BITS).fill(-1);
   const before = new Int32Array(bytes.length);
@@ -53,9 +53,9 @@ function repeats(bytes) {
   return { find, pass };
 }
 
-/** Return `put`, which takes a number and of how many bits it is, and `end`, which returns all of them as bytes. */
+/** Return `put`, which appends a number with a bit width, and `end`, which returns all bits as bytes. */
 function bitsInto(length) {
-  const bytes = new Uint8Array(length + (length >> 3) + 4); // nothing has more than 9 bits for a letter
+  const bytes = new Uint8Array(length + (length >> 3) + 4); // a symbol has at most 9 bits
   let [full, kept, count] = [0, 0, 0];
   const put = (bits, width) => {
     kept |= bits << count;
@@ -66,13 +66,13 @@ function bitsInto(length) {
     }
   };
   const end = () => {
-    put(0, 7); // what is left
+    put(0, 7); // the remaining bits
     return bytes.subarray(0, full);
   };
   return { put, end };
 }
 
-/** Write a length or a distance: the code of the range that it is in, and where in the range. */
+/** Write a length or a distance: the code of its range, and the offset in the range. */
 function putCoded(put, { codes, starts, extras }, value) {
   let [low, high] = [0, starts.length - 1];
   while (low < high) {
@@ -84,7 +84,7 @@ function putCoded(put, { codes, starts, extras }, value) {
   put(value - starts[low], extras[low]);
 }
 
-/** Return ranges of values: `each` by `each` of them are twice as wide as those before, but the second ones are like the first. */
+/** Return ranges of values: every `each` ranges are twice as wide as those before, except the second group, which is like the first. */
 function ranges(first, count, each, codes) {
   const extras = Array.from({ length: count }, (_, at) => Math.max(0, Math.floor(at / each) - 1));
   const starts = [];
@@ -95,7 +95,7 @@ function ranges(first, count, each, codes) {
   return { codes, starts, extras };
 }
 
-/** Return a code as it is written: its first bit first. */
+/** Return a code with its bits reversed, as it is written. */
 function reversed(code, width) {
   let bits = 0;
   for (let at = 0; at < width; at += 1) bits |= ((code >> at) & 1) << (width - 1 - at);
@@ -111,6 +111,6 @@ function letter(value) {
 
 const LETTERS = Array.from({ length: 286 }, (_, value) => letter(value));
 const LENGTHS = ranges(SHORTEST, 28, 4, LETTERS.slice(257));
-LENGTHS.starts.push(LONGEST); // it has a code of its own
+LENGTHS.starts.push(LONGEST); // it has a separate code
 LENGTHS.extras.push(0);
 const DISTANCES = ranges(1, 30, 2, Array.from({ length: 30 }, (_, code) => reversed(code, 5)));

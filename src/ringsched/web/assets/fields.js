@@ -1,8 +1,8 @@
-// Fields of a form: a label, the control, a hint, and a place for what is wrong with it.
+// Form fields: a label, the control, a hint, and a place for its error.
 
 import { freshId, html } from "./dom.js";
 
-/** Return a labelled control; `name` is how the server calls the field, or several such names, `said` how the page speaks of it. */
+/** Return a labelled control; `name` holds the server's names of the field, `said` is its name in messages. */
 export function field(name, label, control, hint = "", said = label.split(",")[0]) {
   const id = freshId("field");
   control.id = id;
@@ -15,7 +15,7 @@ export function field(name, label, control, hint = "", said = label.split(",")[0
   );
 }
 
-/** Return a text control for a number: what is typed is what the server judges. */
+/** Return a text control for a number; the server validates what the user typed. */
 export function numberInput(attributes = {}) {
   return html("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", ...attributes });
 }
@@ -25,7 +25,7 @@ export function select(options, attributes = {}) {
   return html("select", attributes, ...options.map(([value, text]) => html("option", { value }, text)));
 }
 
-/** Return what was typed: nothing as null, a number as a number, anything else as it is. */
+/** Return what the user typed: null if empty, a number if it is one, otherwise the text. */
 export function typed(text) {
   const trimmed = text.trim();
   if (trimmed === "") return null;
@@ -37,13 +37,13 @@ export function setHint(wrapper, text) {
   wrapper.querySelector(".hint").textContent = text;
 }
 
-/** Show a value, unless the user is typing it: in other letters, or after having cleared the field. */
+/** Show a value, unless the user is editing the field. */
 export function setValue(control, value) {
   const isCleared = control.value === "" && document.activeElement === control;
   if (!isCleared && typed(control.value) !== (value ?? null)) control.value = String(value ?? "");
 }
 
-/** Say what is wrong at the field it is about, in the page's words; returns whether there is such a field. */
+/** Show an error at its field, with the page's name of the field; return whether there is such a field. */
 export function complain(root, { field: name, short }) {
   const wrappers = [...root.querySelectorAll("[data-field]")];
   const wrapper = wrappers.find((each) => each.dataset.field.split(" ").includes(name));
@@ -55,19 +55,19 @@ export function complain(root, { field: name, short }) {
   return true;
 }
 
-/** Return a sentence with other fields, too, as the page calls them; a name without underscore may be a word like any other. */
+/** Return a message in which other fields also have their names on the page; names without an underscore may be ordinary words. */
 function inPageWords(sentence, wrappers) {
   const said = new Map(wrappers.map(({ dataset }) => [dataset.field, dataset.said]));
   return sentence.replaceAll(/\w+_\w+/g, (word) => said.get(word) ?? word);
 }
 
-/** Take back all complaints. */
+/** Remove all errors. */
 export function forgive(root) {
   for (const each of root.querySelectorAll(".wrong")) if (each.textContent) each.textContent = "";
   for (const each of root.querySelectorAll("[aria-invalid]")) each.removeAttribute("aria-invalid");
 }
 
-/** Return a button that does something. */
+/** Return a button with an action. */
 export function button(text, act, attributes = {}) {
   const element = html("button", { type: "button", ...attributes }, text);
   element.addEventListener("click", act);

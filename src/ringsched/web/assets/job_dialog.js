@@ -1,4 +1,4 @@
-// One job, to add or to change; what is wrong with it is said by the server, at the field.
+// The dialog to add or edit a job. The server validates it, and errors appear at their fields.
 
 import { ApiError } from "./api.js";
 import { html } from "./dom.js";
@@ -14,24 +14,25 @@ const FIELDS = [
   ["backward_ms", "backward, ms", "per iteration"],
 ];
 const MORE = [
-  ["submit_s", "submitted at, s", "0 if empty", "the time of submission"],
-  ["weight", "weight", "of its completion; 1 if empty"],
-  ["server_slack", "lambda of this job", "server_slack; 1 if empty"],
-  ["estimate_s", "estimate, s", "of its user; its best case if empty"],
+  ["submit_s", "submitted at, s", "default 0", "the time of submission"],
+  ["weight", "weight", "of its completion; default 1"],
+  ["server_slack", "lambda of this job", "server_slack; default 1"],
+  ["buckets", "gradient buckets", "default 1: no overlap with the backward pass"],
+  ["estimate_s", "estimate, s", "the user's estimate; default: best case"],
 ];
 const FRESH = { gpus: 4, iterations: 10000 };
 
 /**
  * Return a function that opens the dialog.
  *
- * `save` gets the number of the job and the job, and raises if it is wrong. When all is over the keyboard goes back to where it was;
- * if that is gone, `onLost` gets the number of the job.
+ * `save` gets the index of the job and the job, and throws if it is invalid. When the dialog closes, the focus returns to the
+ * element that opened it; if that is gone, `onLost` gets the index of the job.
  */
 export function jobDialog(catalogue, save, onLost) {
   const dialog = html("dialog", { "aria-label": "Job" });
   const inputs = new Map([["name", html("input", { type: "text", autocomplete: "off", spellcheck: "false" })]]);
   for (const [name] of [...FIELDS, ...MORE]) inputs.set(name, numberInput());
-  const model = select([["", "figures of its own"], ...Object.keys(catalogue).map((each) => [each, each])]);
+  const model = select([["", "custom"], ...Object.keys(catalogue).map((each) => [each, each])]);
   model.addEventListener("change", () => {
     for (const name of MODEL_FIELDS) if (model.value) inputs.get(name).value = catalogue[model.value][name];
   });
@@ -40,7 +41,7 @@ export function jobDialog(catalogue, save, onLost) {
   const form = html(
     "form", { method: "dialog" }, title,
     field("name", "name", inputs.get("name")),
-    field("model", "fill in from", model, "a model of the catalogue"),
+    field("model", "fill in from", model, "a catalogue model"),
     html("div", { class: "pair" }, ...made(FIELDS)),
     html("details", {}, html("summary", {}, "more"), html("div", { class: "pair" }, ...made(MORE))),
     wrong,
@@ -65,7 +66,7 @@ export function jobDialog(catalogue, save, onLost) {
   return (number, job, name) => {
     [at, before, opener] = [number, job ?? { ...FRESH, ...Object.values(catalogue)[0] }, document.activeElement];
     forgive(form);
-    title.textContent = job ? "Change a job" : "Add a job";
+    title.textContent = job ? "Edit job" : "Add job";
     model.value = job ? "" : Object.keys(catalogue)[0] ?? "";
     for (const [key, input] of inputs) input.value = before[key] ?? "";
     if (!job) inputs.get("name").value = name;
@@ -74,7 +75,7 @@ export function jobDialog(catalogue, save, onLost) {
   };
 }
 
-/** Return the job as typed; fields that have no place in the form stay as they were. */
+/** Return the job as typed; fields that are not in the form keep their values. */
 function jobIn(inputs, before) {
   const job = { ...before };
   for (const [key, input] of inputs) {

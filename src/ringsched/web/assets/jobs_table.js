@@ -1,4 +1,4 @@
-// All jobs in a table: what they are, when they run by the plan shown, and buttons to change them.
+// A table of all jobs: their fields, their times in the plan shown, and buttons to edit them.
 
 import { html } from "./dom.js";
 import { button } from "./fields.js";
@@ -6,7 +6,7 @@ import { figure, shortened } from "./text.js";
 
 const FIRST = 100; // rows; the rest on demand
 
-/** Return a function that fills an element with the table; `edit` and `remove` get the number of a job. */
+/** Return a function that fills an element with the table; `edit` and `remove` get the index of a job. */
 export function jobsTable(body, { edit, remove }) {
   let [most, showAgain] = [FIRST, () => {}];
   const [heads, rows] = [html("tr"), html("tbody")];
@@ -30,7 +30,7 @@ export function jobsTable(body, { edit, remove }) {
     });
     while (rows.children.length > Math.min(found.length, most)) rows.lastChild.remove();
     [table.hidden, none.hidden, more.hidden] = [!found.length, found.length > 0, found.length <= most];
-    none.textContent = scenario.jobs.length ? "No job has such a name." : "There is no job yet.";
+    none.textContent = scenario.jobs.length ? "No job matches this name." : "There are no jobs yet.";
     all.textContent = `Show all ${found.length} jobs`;
     showAgain = () => show(scenario, pictures, find);
     if (focused) focusAgain(body, focused);
@@ -38,13 +38,13 @@ export function jobsTable(body, { edit, remove }) {
   return show;
 }
 
-/** Return which button of the table has the keyboard: what it does, and in which row. */
+/** Return the focused button of the table: its action and its row. */
 function focusedIn(body) {
   const { does, at } = body.contains(document.activeElement) ? document.activeElement.dataset : {};
   return does ? { does, at: Number(at) } : null;
 }
 
-/** Give the keyboard to a button of the table, or to that of the last row if there are fewer now. */
+/** Focus a button of the table, or that of the last row if there are fewer rows now. */
 export function focusAgain(body, { does, at }) {
   const buttons = [...body.querySelectorAll(`[data-does="${does}"]`)];
   (buttons.find((each) => Number(each.dataset.at) === at) ?? buttons.at(-1))?.focus();
@@ -55,7 +55,7 @@ function headsOf(times) {
   return ["job", "GPUs", "iterations", "gradients", "submitted", ...runs, ""].map((name) => html("th", { scope: "col" }, name));
 }
 
-/** Return the row at a place: the one that is there if it is this job's, so that a plan that comes while a button is being pressed does not take it away. */
+/** Return the row at an index. An existing row of this job is reused, so that a new plan does not remove a button while it is pressed. */
 function keptRow(rows, place, at, job, { edit, remove }) {
   const there = rows.children[place];
   const name = shortened(job.name, 40);
@@ -71,7 +71,7 @@ function keptRow(rows, place, at, job, { edit, remove }) {
   return made;
 }
 
-/** Write what there is to say of a job before the buttons of its row. */
+/** Write the cells of a job before the buttons of its row. */
 function fill(row, job, times) {
   while (row.children.length > 1) row.firstChild.remove();
   row.prepend(
@@ -81,7 +81,7 @@ function fill(row, job, times) {
   );
 }
 
-/** Return for every plan when each job runs; nothing if the pictures are of other jobs. */
+/** Return the times of each job in every plan; nothing if the pictures show other jobs. */
 function timesOf(pictures, scenario) {
   if (!pictures || pictures.numJobs !== scenario.jobs.length) return [];
   return pictures.plans.map((plan) => {

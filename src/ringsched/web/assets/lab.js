@@ -1,4 +1,4 @@
-// The lab: holds what the user chose, and passes whatever changes on to those who show, plan or keep it.
+// The lab: holds the user's state and passes changes to the modules that show, plan or store it.
 
 import { ApiError } from "./api.js";
 import { address, current } from "./address.js";
@@ -28,7 +28,7 @@ class Lab {
     const access = { state: () => this.state, change: (part, what) => this.change(part, what) };
     this.panels = [
       scenarioPanel(element("scenario"), about, { load: (...given) => this.load(...given), current: () => this.planned() }),
-      policiesPanel(element("policies"), about, { ...access, searchAgain: () => this.replan({ anew: true }) }),
+      policiesPanel(element("policies"), about, { ...access, searchAgain: () => this.replan({ again: true }) }),
       networkPanel(element("network"), about, access),
     ];
     this.search = searchPanel(element("search"), () => this.planner.stop());
@@ -43,16 +43,16 @@ class Lab {
     this.address = address(() => {
       this.travels += 1;
       const departure = this.travels;
-      return (raw) => departure === this.travels && this.arrive(raw); // else the user went on while it was read
+      return (raw) => departure === this.travels && this.arrive(raw); // otherwise the user navigated while it was read
     });
     tools(element("tools"), { answer: this.results.answer, scenario: () => this.planned(), link: () => this.address.link(this.state) });
-    window.addEventListener("pageshow", (event) => event.persisted && this.replan()); // what was under way had ended
+    window.addEventListener("pageshow", (event) => event.persisted && this.replan()); // requests were aborted when the page was left
     element("skip").addEventListener("click", () => element("results").focus());
   }
 
-  /** Take a new part of the state; `what` says what it is about, so that turning one knob is one step back. */
+  /** Merge a part into the state; `what` names the control, so that changes of one control are one history step. */
   change(part, what) {
-    this.travels += 1; // an address that is still on its way comes too late
+    this.travels += 1; // discards an address that is still being read
     this.state = { ...this.state, ...part };
     this.address.write(this.state, what);
     this.showChoices();
@@ -77,14 +77,14 @@ class Lab {
     element("about").textContent = `${shortened(name ?? "unnamed scenario", 80)}: ${counted(jobs.length, "job")} on ${counted(numServers(scenario, network.servers), "server")}`;
     this.results.showFind();
     this.jobs.show();
-    element("lab").hidden = false; // not sooner: without a scenario there is nothing that a control could change
+    element("lab").hidden = false; // controls have no effect before there is a scenario
   }
 
-  replan({ anew = false } = {}) {
+  replan({ again = false } = {}) {
     const { compare, sides } = this.state;
     const requests = (compare ? sides : sides.slice(0, 1)).map((side) => requestOf(this.state, side, this.about.policies));
     this.search.clear();
-    this.planner.wish({ scenario: this.planned(), requests, labels: labelsOf(requests) }, { anew });
+    this.planner.request({ scenario: this.planned(), requests, labels: labelsOf(requests) }, { again });
   }
 
   succeed(answer) {
@@ -104,11 +104,11 @@ class Lab {
     return said;
   }
 
-  /** Take the state of an address; it may come from anywhere, so the server checks its scenario as it does a file. */
+  /** Load the state of an address. It may come from any source, so the server validates its scenario like a file. */
   async arrive(raw) {
     this.travels += 1;
     const travel = this.travels;
-    if (raw === undefined) toast("The address could not be read: here is an example instead.");
+    if (raw === undefined) toast("The address is not valid. Showing an example instead.");
     const wanted = restored(raw);
     const { examples } = this.about;
     if (!wanted.scenario) wanted.example = examples.some(({ name }) => name === wanted.example) ? wanted.example : examples[0].name;
@@ -118,10 +118,10 @@ class Lab {
       if (!(error instanceof ApiError)) throw error;
       if (travel !== this.travels) return undefined;
       if (error.gone || error.locked) return reached().then(() => travel === this.travels && this.arrive(raw));
-      toast(`The scenario of the address is refused: ${error.message}`);
+      toast(`The scenario in the address is not valid: ${error.message}`);
       return this.arrive(null);
     }
-    if (travel !== this.travels) return undefined; // the user went on meanwhile
+    if (travel !== this.travels) return undefined; // the user navigated meanwhile
     this.state = wanted;
     withdrawOffer();
     this.showChoices();
@@ -129,7 +129,7 @@ class Lab {
   }
 }
 
-/** Take back all complaints; there is an answer now, whichever. */
+/** Remove all errors, because there is a response now. */
 function forgiveAll() {
   document.documentElement.dataset.ready = "yes"; // for tests
   for (const id of ["policies", "network", "outcome"]) forgive(element(id));
@@ -141,7 +141,7 @@ async function start() {
     const about = await reached();
     await new Lab(about).arrive(await current());
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error; // else the banner says it
+    if (!(error instanceof ApiError)) throw error; // otherwise the banner shows it
   }
 }
 

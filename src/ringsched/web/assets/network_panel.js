@@ -1,4 +1,4 @@
-// The knobs of the network: how many servers it joins, how fast links are, and how jobs on a link share it.
+// The network controls: number of servers, link speed, and contention model.
 
 import { html } from "./dom.js";
 import { button, field, numberInput, select, setHint, setValue, typed } from "./fields.js";
@@ -7,12 +7,12 @@ import { counted, figure, shortened } from "./text.js";
 import { ownUplinks, rounded } from "./variation.js";
 
 const MODELS = {
-  paper: "the most crowded link of a job sets its pace",
-  "max-min": "links share fairly what jobs ask for on average",
-  phases: "links share fairly at each moment, among those that exchange just then",
-  reserved: "every job has a lane of a link to itself",
+  paper: "the slowest link of a job limits its speed",
+  "max-min": "links are shared fairly by average demand",
+  phases: "links are shared fairly at each moment, among the jobs that exchange",
+  reserved: "every job has a reserved lane on each link",
 };
-const DOUBLINGS = 4; // the slider goes so far each way
+const DOUBLINGS = 4; // range of the slider in each direction
 
 /** Fill the panel; `change` gets the new network and what changed. */
 export function networkPanel(root, about, { state, change }) {

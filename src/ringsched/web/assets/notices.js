@@ -1,11 +1,11 @@
-// What is said in passing, and what is said until it is over.
+// Messages: a toast for a short time, and a banner until it is replaced.
 
 import { button } from "./fields.js";
 
 const PASSING_MS = 8000;
 let timer = 0;
 
-/** Say something for a while, with a button to act on it if there is one. */
+/** Show a message for a short time, with an optional button. */
 export function toast(text, action = null) {
   const element = document.getElementById("toast");
   clearTimeout(timer);
@@ -16,18 +16,18 @@ export function toast(text, action = null) {
   }));
   element.hidden = false;
   timer = setTimeout(() => {
-    // Who is about to press the button is not left with nothing.
+    // The toast stays while its button has the focus or the pointer.
     if (!element.contains(document.activeElement)) element.hidden = true;
   }, PASSING_MS);
 }
 
-/** Take back an offer to act: what it was about is gone. */
+/** Remove a toast whose button no longer applies. */
 export function withdrawOffer() {
   const element = document.getElementById("toast");
   if (element.querySelector("button")) element.hidden = true;
 }
 
-/** Say something at the top of the page until it is said otherwise, with a form to answer it if there is one; null takes it back. */
+/** Show a message at the top of the page until it is replaced, with an optional form; null removes it. */
 export function banner(text, form = "") {
   const element = document.getElementById("banner");
   element.replaceChildren(text ?? "", form);

@@ -1,24 +1,24 @@
-// From what the user chose to plans and pictures. Only the newest wish counts: older ones are called off.
+// Requests plans and pictures. Only the newest request counts; older ones are cancelled.
 
 import { ask, pause } from "./api.js";
 import { runSearch } from "./search.js";
 
-const MOST_KEPT = 12; // answers, for the way back
-const PATIENCE_MS = 60; // while a slider moves; the first step of it is taken at once
-const SEARCH_PATIENCE_MS = 400; // a search is more work to begin, and to call off
+const MOST_KEPT = 12; // results, for the back button
+const PATIENCE_MS = 60; // delay while a slider moves; its first step is not delayed
+const SEARCH_PATIENCE_MS = 400; // starting and cancelling a search is more work
 
 /**
- * Return `wish` and `stop`.
+ * Return `request` and `stop`.
  *
- * `wish` gets a scenario, requests for plans of it, and their labels; `onWork` is told whether there is work under way,
- * `onResult` gets plans and their pictures, several times while a search goes on, `onFailure` an error with its `side`,
- * `onSearch` how a search is going.
+ * `request` gets a scenario, requests for plans of it, and their labels. `onWork` receives whether work is in progress,
+ * `onResult` plans and their pictures (several times during a search), `onFailure` an error with its `side`,
+ * `onSearch` the progress of a search.
  */
 export function planner({ onWork, onResult, onFailure, onSearch }) {
   const kept = new Map();
   let newest = new AbortController();
   let [stopSearches, since] = [[], -Infinity];
-  const wish = async (wanted, { anew = false } = {}) => {
+  const request = async (wanted, { again = false } = {}) => {
     newest.abort();
     newest = new AbortController();
     const { signal } = newest;
@@ -28,27 +28,27 @@ export function planner({ onWork, onResult, onFailure, onSearch }) {
     onWork(true);
     try {
       await pause(searches ? SEARCH_PATIENCE_MS : patience, signal);
-      await answer(wanted, signal, anew);
+      await answer(wanted, signal, again);
     } catch (error) {
       if (!signal.aborted) onFailure(error);
     }
     if (!signal.aborted) onWork(false);
   };
-  const answer = async (wanted, signal, anew) => {
+  const answer = async (wanted, signal, again) => {
     const shown = presenter(wanted, signal, onResult);
     await Promise.all(wanted.requests.map(async (request, side) => {
       try {
-        await shown.take(side, await planned(wanted, side, signal, anew, shown));
+        await shown.take(side, await planned(wanted, side, signal, again, shown));
       } catch (error) {
         throw Object.assign(error, { side });
       }
     }));
   };
-  const planned = async (wanted, side, signal, anew, shown) => {
+  const planned = async (wanted, side, signal, again, shown) => {
     const request = wanted.requests[side];
     const alone = wanted.requests.length === 1;
     const key = JSON.stringify([wanted.scenario, request, alone]);
-    if (kept.has(key) && !anew) return kept.get(key);
+    if (kept.has(key) && !again) return kept.get(key);
     const body = { scenario: wanted.scenario, ...request };
     const found = request.policy === "search"
       ? await runSearch(body, signal, {
@@ -67,10 +67,10 @@ export function planner({ onWork, onResult, onFailure, onSearch }) {
     if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value);
   };
   window.addEventListener("pagehide", () => newest.abort());
-  return { wish, stop: () => stopSearches.forEach((stop) => stop()) };
+  return { request, stop: () => stopSearches.forEach((stop) => stop()) };
 }
 
-/** Return what shows plans as they come: alone with the pictures that came with it, two of them when both are there. */
+/** Return a function that shows plans as they arrive: a single plan with its pictures, two plans when both are there. */
 function presenter({ scenario, labels }, signal, onResult) {
   const plans = labels.map(() => null);
   let [asking, again] = [null, false];
@@ -91,7 +91,7 @@ function presenter({ scenario, labels }, signal, onResult) {
       onResult({ scenario, plans: named(), pictures: relabelled(pictures, labels) });
       return;
     }
-    again = true; // whoever is asking asks once more, with what came since
+    again = true; // the pending request is repeated with the newest plans
     asking ??= draw();
     await asking;
   };

@@ -1,11 +1,11 @@
-// The panel of policies: one, or two to compare; what they plan for; and the search.
+// The policy panel: one policy or two to compare, the objective, and the search.
 
 import { html } from "./dom.js";
 import { button, field, numberInput, select, setValue, typed } from "./fields.js";
 import { policyForm } from "./policy_form.js";
 import { freshSide } from "./state.js";
 
-/** Fill the panel; `change` gets a new part of the state and what it is about. */
+/** Fill the panel; `change` gets a new part of the state and the name of the control. */
 export function policiesPanel(root, about, { state, change, searchAgain }) {
   const forms = [0, 1].map((at) => policyForm(about, at ? "Second policy" : "First policy", (part, what) => {
     const side = part.policy ? { ...state().sides[at], ...part, order: null } : { ...state().sides[at], ...part };
@@ -26,7 +26,7 @@ export function policiesPanel(root, about, { state, change, searchAgain }) {
     html("div", { class: "check" }, compare, html("label", { for: "compare" }, "compare with another policy")),
     forms[1].element,
     field("objective", "aim", objective),
-    html("div", { class: "row" }, search), field("time_limit_s", "at most, s", seconds, "", "the time limit"),
+    html("div", { class: "row" }, search), field("time_limit_s", "time limit, s", seconds, "", "the time limit"),
   );
   const show = (now) => {
     forms.forEach((form, at) => form.show(now.sides[at]));
@@ -39,7 +39,7 @@ export function policiesPanel(root, about, { state, change, searchAgain }) {
   return { show };
 }
 
-/** Return two sides to compare: if both are the same policy, the second becomes another. */
+/** Return two sides to compare; if both have the same policy, the second one changes. */
 function different([first, second]) {
   if (first.policy !== second.policy) return [first, second];
   return [first, freshSide(first.policy === "sjf-bco" ? "longest-first" : "sjf-bco")];

@@ -1,13 +1,13 @@
-// The knobs of one policy; those that mean nothing to it are disabled.
+// The parameters of one policy; those without effect are disabled.
 
 import { html } from "./dom.js";
 import { field, numberInput, select, setHint, setValue, typed } from "./fields.js";
 
 const KNOBS = [
-  ["kappa", "kappa", "jobs up to it are packed"],
-  ["slack", "lambda", "slack: room for larger jobs"],
-  ["theta", "theta", "most load of a GPU"],
-  ["seed", "seed", "of random choices"],
+  ["kappa", "kappa", "jobs up to this size are packed"],
+  ["slack", "lambda", "server slack of larger jobs"],
+  ["theta", "theta", "largest load of a GPU"],
+  ["seed", "seed", "random seed"],
 ];
 
 /** Return the form of a policy, and a function that shows a side of the state; `onChange` gets what changes. */
@@ -33,14 +33,14 @@ export function policyForm(about, title, onChange) {
     policy.value = side.policy;
     setHint(policyField, chosen ? chosen.summary : "");
     showOrders(order, side, chosen, about.orders);
-    for (const knob of knobs) showKnob(knob, side[knob.name], Boolean(chosen?.options.includes(knob.name)));
+    for (const knob of knobs) showKnob(knob, side[knob.name], Boolean(chosen?.options.includes(knob.name === "slack" ? "server-slack" : knob.name)));
   };
   return { element, show };
 }
 
 function showOrders(order, side, chosen, orders) {
   const own = chosen && chosen.order !== "any";
-  const options = [["", own ? `${chosen.order} (own)` : "of its own choice"], ...orders.map((each) => [each, each])];
+  const options = [["", own ? `${chosen.order} (default)` : "chosen by the policy"], ...orders.map((each) => [each, each])];
   order.replaceChildren(...options.map(([value, text]) => html("option", { value }, text)));
   order.disabled = !own;
   order.value = own ? side.order ?? "" : "";
@@ -49,6 +49,6 @@ function showOrders(order, side, chosen, orders) {
 function showKnob({ name, hint, control, wrapper }, value, means) {
   setHint(wrapper, means ? hint : "");
   control.disabled = !means;
-  control.placeholder = means ? { slack: "each job's own", seed: "0" }[name] ?? "searched" : "no effect";
+  control.placeholder = means ? { slack: "as in the job", seed: "0" }[name] ?? "searched" : "no effect";
   setValue(control, means ? value : null);
 }

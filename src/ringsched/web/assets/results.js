@@ -1,4 +1,4 @@
-// The pictures and the words of the newest answer.
+// The pictures and the summary of the newest plans.
 
 import { controls } from "./controls.js";
 import { curveLegend } from "./legends.js";
@@ -7,7 +7,7 @@ import { steadily } from "./steady.js";
 import { inWords } from "./words.js";
 import { within } from "./window.js";
 
-/** Return what shows answers; `view` returns what the user looks at, `onView` is told when that changes. */
+/** Return a function that shows plans; `view` returns the current view, `onView` is called when it changes. */
 export function results({ view, onView, onDrawn }) {
   const root = document.getElementById("results");
   const body = (id) => document.querySelector(`#${id} .body`);
@@ -23,7 +23,7 @@ export function results({ view, onView, onDrawn }) {
   const draw = () => {
     const { pictures, plans } = newest;
     const words = inWords(plans);
-    if (said.textContent !== words) said.textContent = words; // else it would be read out again
+    if (said.textContent !== words) said.textContent = words; // otherwise a screen reader would repeat it
     view().window = within(view().window, pictures.span);
     root.classList.toggle("several", pictures.plans.length > 1);
     document.getElementById("curve-legend").replaceChildren(curveLegend(pictures));

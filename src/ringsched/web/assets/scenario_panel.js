@@ -1,4 +1,4 @@
-// Where the scenario comes from: an example, a file, or text.
+// The source of the scenario: an example, a file, or text.
 
 import { html } from "./dom.js";
 import { ApiError, ask } from "./api.js";
@@ -9,7 +9,7 @@ const OWN = "";
 
 /** Fill the panel; `load` gets a scenario and the name of the example it is, or null. */
 export function scenarioPanel(root, about, { load, current }) {
-  const examples = select([...about.examples.map(({ name, title }) => [name, title]), [OWN, "your own"]]);
+  const examples = select([...about.examples.map(({ name, title }) => [name, title]), [OWN, "custom"]]);
   examples.querySelector(`option[value=""]`).disabled = true;
   const wrapper = field("example", "example", examples);
   const wrong = wrapper.querySelector(".wrong");
@@ -21,7 +21,7 @@ export function scenarioPanel(root, about, { load, current }) {
     document.body.classList.add("loading");
     try {
       const scenario = await find();
-      if (number === attempts) load(scenario, example); // else another was asked for meanwhile
+      if (number === attempts) load(scenario, example); // otherwise another one was requested meanwhile
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (number === attempts) {
@@ -31,7 +31,7 @@ export function scenarioPanel(root, about, { load, current }) {
     }
     if (number === attempts) document.body.classList.remove("loading");
   };
-  window.addEventListener("popstate", () => { // what was asked for before going back is no longer wanted
+  window.addEventListener("popstate", () => { // requests from before the navigation no longer apply
     attempts += 1;
     document.body.classList.remove("loading");
   });
@@ -62,7 +62,7 @@ export async function exampleNamed(name) {
   return (await ask("GET", `/examples/${encodeURIComponent(name)}`)).scenario;
 }
 
-/** Return a scenario out of its text, checked and expanded by the server. */
+/** Return the scenario of a text, validated and expanded by the server. */
 export async function scenarioOf(text, format = text.trimStart().startsWith("{") ? "json" : "toml") {
   return (await ask("POST", "/scenario", { text, format })).scenario;
 }
@@ -73,11 +73,11 @@ function formatOf(name) {
 
 async function textOf(file, limits) {
   const most = limits?.body_bytes ?? Infinity;
-  if (file.size > most) throw new ApiError({ message: `${file.name} has ${megabytes(file.size)} MB, the server takes ${megabytes(most)}.` });
+  if (file.size > most) throw new ApiError({ message: `${file.name} has ${megabytes(file.size)} MB; the server accepts at most ${megabytes(most)} MB.` });
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
   } catch {
-    throw new ApiError({ message: `${file.name} is no text in UTF-8.` });
+    throw new ApiError({ message: `${file.name} is not UTF-8 text.` });
   }
 }
 

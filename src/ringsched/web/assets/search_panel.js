@@ -1,4 +1,4 @@
-// How a search is going: the best so far, the bound, the gap, and both over time.
+// The progress of a search: best value, bound and gap, and both over time.
 
 import { html, svg, widthOf } from "./dom.js";
 import { button } from "./fields.js";
@@ -8,7 +8,7 @@ import { figure } from "./text.js";
 const [HEIGHT, TOP, LEFT, RIGHT, BOTTOM] = [120, 8, 62, 12, 22];
 const SAID = { waiting: "beginning", running: "searching", done: "done", stopped: "stopped", failed: "failed" };
 
-/** Return what shows the progress of a search: `show` one more step, `clear` for another one. */
+/** Return `show`, which adds a step to the progress, and `clear`, which starts a new search. */
 export function searchPanel(element, stop) {
   const figures = html("dl", { class: "figures" });
   const chart = html("div", { class: "chart" });
@@ -20,7 +20,7 @@ export function searchPanel(element, stop) {
     element.hidden = false;
     end.hidden = progress.state !== "running" && progress.state !== "waiting";
     if (said.textContent !== SAID[progress.state]) said.textContent = SAID[progress.state];
-    if (!Number.isFinite(progress.value_s)) return; // nothing is known yet
+    if (!Number.isFinite(progress.value_s)) return; // no plan yet
     if (!steps.length || steps.at(-1).elapsed_s <= progress.elapsed_s) steps.push(progress);
     figures.replaceChildren(...rowsOf(progress).flatMap(([name, value]) => [html("dt", {}, name), html("dd", {}, value)]));
     drawSearch(chart, steps);
@@ -38,7 +38,7 @@ function rowsOf({ value_s, bound_s, gap, iterations, elapsed_s }) {
   return [
     ["best", `${figure(value_s)} s`],
     ["bound", `${figure(bound_s)} s`],
-    ["gap", gap.toFixed(3)],
+    ["gap", `${(100 * (gap - 1)).toFixed(1)} %`],
     ["schedules tried", String(iterations)],
     ["after", `${elapsed_s.toFixed(1)} s`],
   ];

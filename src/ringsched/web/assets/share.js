@@ -1,20 +1,20 @@
-// The state as the fragment of an address: JSON, deflated, in letters that an address may have.
+// The state as the fragment of an address: compressed JSON in URL-safe characters.
 
 import { deflated } from "./deflate.js";
 
 const PREFIX = "#s=";
 export const MOST_LETTERS = 1_500_000; // a browser cuts addresses at 2 MB
-const MOST_BYTES = 64_000_000; // of what an address from somewhere else may unfold to
+const MOST_BYTES = 64_000_000; // of a decompressed address
 
-/** Return the fragment that stands for a state, at once: the page may be gone a moment later. */
+/** Return the fragment of a state synchronously, because the page may be closed right after. */
 export function fragmentOf({ scenario, ...rest }) {
   const others = new TextEncoder().encode(`,${JSON.stringify(rest).slice(1)}`);
   return inLetters([...packedStart(scenario), ...deflated(others)]);
 }
 
-const packedStarts = new WeakMap(); // a scenario may be large, and stays while knobs are turned
+const packedStarts = new WeakMap(); // a scenario may be large, and does not change with the controls
 
-/** Return the beginning of a state up to its scenario, packed. */
+/** Return the beginning of a state up to its scenario, compressed. */
 function packedStart(scenario) {
   const pack = () => deflated(new TextEncoder().encode(`{"scenario":${JSON.stringify(scenario)}`), false);
   if (scenario === null) return pack();
@@ -22,7 +22,7 @@ function packedStart(scenario) {
   return packedStarts.get(scenario);
 }
 
-/** Return the shortest fragment that stands for a state; browsers take their time to find it. */
+/** Return the shortest fragment of a state; the browser's compression is asynchronous. */
 export async function shortFragmentOf(state) {
   const text = new Blob([JSON.stringify(state)]).stream();
   const packed = await new Response(text.pipeThrough(new CompressionStream("deflate-raw"))).arrayBuffer();
@@ -35,7 +35,7 @@ function inLetters(bytes) {
   return PREFIX + btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** Return the state that a fragment stands for, or null if it is none of ours. */
+/** Return the state of a fragment, or null if it has another format. */
 export async function stateOf(fragment) {
   if (!fragment.startsWith(PREFIX)) return null;
   const letters = atob(fragment.slice(PREFIX.length).replaceAll("-", "+").replaceAll("_", "/"));

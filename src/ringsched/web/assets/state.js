@@ -1,29 +1,29 @@
-// What the user chose. All of it, and nothing else, is in the address.
+// The user's state. The address contains exactly this state.
 
 import { ALL } from "./controls.js";
 
 const KNOBS = ["order", "kappa", "slack", "theta", "seed"];
 
-/** Return the choices of a newcomer. */
+/** Return the initial state. */
 export function freshState() {
   return {
-    example: null, // the name of an example whose scenario is as it came
-    scenario: null, // expanded, as the server returns it; knobs of the network are not in it
-    network: { servers: null, gbps: null, contention: null, lanes: null }, // null: as the scenario says
+    example: null, // the name of an unchanged example
+    scenario: null, // expanded, as the server returns it; without the network controls
+    network: { servers: null, gbps: null, contention: null, lanes: null }, // null: as in the scenario
     sides: [freshSide("sjf-bco"), freshSide("longest-first")],
     compare: false,
     objective: "makespan",
-    seconds: 10, // for policies that take a limit
+    seconds: 10, // for policies with a time limit
     view: restoredView({}),
   };
 }
 
-/** Return a policy with nothing fixed. */
+/** Return a policy without fixed parameters. */
 export function freshSide(policy) {
   return { policy, order: null, kappa: null, slack: null, theta: null, seed: null };
 }
 
-/** Return a state out of an address: whatever it says, it has the right shape. */
+/** Return the state of an address; invalid parts get their defaults. */
 export function restored(raw) {
   const state = freshState();
   if (!isTable(raw)) return state;
@@ -54,29 +54,29 @@ function isTable(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Return a number or a text as it is, anything else as null. */
+/** Return numbers and texts unchanged, anything else as null. */
 function plain(value) {
   return Number.isFinite(value) || typeof value === "string" ? value : null;
 }
 
-/** Return what is kept of a state: an example that nobody changed by its name alone. */
+/** Return the stored form of a state: an unchanged example is stored by its name. */
 export function keptState(state) {
   return { ...state, scenario: state.example ? null : state.scenario };
 }
 
-/** Return the request for a plan by a policy, with those knobs only that mean something to it. */
+/** Return the request for a plan, with the parameters that the policy uses. */
 export function requestOf(state, side, policies) {
   const policy = policies.find((each) => each.name === side.policy);
   const request = { policy: side.policy, objective: state.objective };
   for (const knob of KNOBS) {
-    const means = knob === "order" ? policy?.order !== "any" : policy?.options.includes(knob);
+    const means = knob === "order" ? policy?.order !== "any" : policy?.options.includes(knob === "slack" ? "server-slack" : knob);
     if (means && side[knob] !== null) request[knob] = side[knob];
   }
   if (policy?.options.includes("time-limit")) request.time_limit_s = state.seconds;
   return request;
 }
 
-/** Return what a policy is called beside another. */
+/** Return the label of a policy beside another. */
 export function labelsOf(requests) {
   const labels = requests.map(({ policy, order, kappa, slack }) => [
     policy, order, kappa === undefined ? "" : `kappa ${kappa}`, slack === undefined ? "" : `lambda ${slack}`,

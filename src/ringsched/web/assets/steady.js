@@ -1,6 +1,6 @@
-// What the user is at stays where it is on the screen, whatever gets higher or lower above it.
+// Keeps the element in use at its place on the screen when content above it changes its height.
 
-/** Do something that changes heights; of `elements` the one under the pointer, or with the keyboard, does not move. */
+/** Run a function that changes heights; the one of `elements` with the pointer or the focus does not move. */
 export function steadily(elements, act) {
   const held = elements.find((each) => each.matches(":hover")) ?? elements.find((each) => each.contains(document.activeElement));
   const before = held?.getBoundingClientRect().top;

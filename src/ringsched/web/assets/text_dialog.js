@@ -1,10 +1,10 @@
-// The scenario as text, to paste another or to change whatever has no knob.
+// The scenario as text, to paste another one or to change fields without a control.
 
 import { ApiError } from "./api.js";
 import { html } from "./dom.js";
 import { button } from "./fields.js";
 
-/** Return a function that opens the dialog with a scenario; `check` returns that of a text, or raises; `load` gets it, unless the user cancelled. */
+/** Return a function that opens the dialog; `check` returns the scenario of a text or throws, `load` gets it unless the user cancelled. */
 export function textDialog(check, load) {
   let openings = 0;
   const text = html("textarea", { "aria-label": "Scenario as text", spellcheck: "false", rows: 24 });
@@ -13,7 +13,7 @@ export function textDialog(check, load) {
   const form = html(
     "form", { method: "dialog" },
     html("h2", {}, "Scenario as text"),
-    html("p", { class: "note" }, "Change it, or paste another in its place: TOML or JSON, jobs included."),
+    html("p", { class: "note" }, "Edit it, or paste another scenario with its jobs, as TOML or JSON."),
     text, wrong,
     html("div", { class: "row" }, html("button", { type: "submit", class: "main" }, "Load"), button("Cancel", () => dialog.close())),
   );

@@ -1,14 +1,14 @@
-// Asks for the server's token, where the address had none or another.
+// Asks for the server's token if the address has none or a wrong one.
 
 import { keepToken, setToken } from "./api.js";
 import { html } from "./dom.js";
 import { banner } from "./notices.js";
 
-/** Wait until there is a token to try: typed, or in an address that the user went to. What else the address says stays. */
+/** Wait until there is a token to try: typed, or in an address that the user opened. The rest of the address stays. */
 export function tokenGiven(message) {
   const shared = location.hash;
   const input = html("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: "" });
-  const form = html("form", { class: "row" }, html("label", { for: "token" }, "token"), input, html("button", { type: "submit" }, "Go on"));
+  const form = html("form", { class: "row" }, html("label", { for: "token" }, "token"), input, html("button", { type: "submit" }, "Continue"));
   banner(message, form);
   if (document.activeElement === document.body) input.focus();
   return new Promise((resolve) => {

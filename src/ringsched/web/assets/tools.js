@@ -1,4 +1,4 @@
-// Download what is shown, and share it.
+// Downloads and shares what is shown.
 
 import { ApiError, ask } from "./api.js";
 import { button } from "./fields.js";
@@ -6,7 +6,7 @@ import { toast } from "./notices.js";
 import { shortened } from "./text.js";
 import { themeButton } from "./theme.js";
 
-/** Fill the bar; `answer` returns the newest plans, `scenario` the scenario as it is planned, `link` the address. */
+/** Fill the bar; `answer` returns the newest plans, `scenario` the planned scenario, `link` the address. */
 export function tools(root, { answer, scenario, link }) {
   const said = (act) => async () => {
     try {
@@ -51,11 +51,11 @@ function save(blob, name) {
 }
 
 async function copied(address) {
-  if (!address) return "This is too much for an address: download the scenario and share the file.";
+  if (!address) return "The scenario is too large for a link. Download it and share the file.";
   try {
     await navigator.clipboard.writeText(address);
-    return "The link is copied: whoever opens it at this server sees the same.";
+    return "Link copied. It shows the same state on this server.";
   } catch {
-    return "The browser does not let this page copy: take the link from the address bar.";
+    return "The browser did not allow copying. Copy the link from the address bar.";
   }
 }

@@ -1,10 +1,10 @@
-// The scenario with what the knobs of the network change, and with jobs added, changed and removed.
+// Applies the network controls to a scenario, and adds, edits and removes jobs.
 
 import { withServers } from "./servers.js";
 
 const SWITCH_TABLES = ["racks", "switches"]; // of a scenario file; one level of switches is called racks
 
-/** Return the scenario as it is planned: more or fewer servers, links faster or slower by one factor, another contention model. */
+/** Return the planned scenario: with its number of servers, link speed and contention model. */
 export function varied(scenario, network) {
   const factor = factorOf(scenario, network);
   const { cluster } = withServers(scenario, network.servers);
@@ -15,14 +15,14 @@ export function varied(scenario, network) {
   };
 }
 
-/** Return how many times as fast links are as the scenario says; a text that is no number is left to the server. */
+/** Return the link speed relative to the scenario; the server validates text that is not a number. */
 function factorOf({ cluster }, { gbps }) {
   return gbps === null || gbps === cluster.inter_server_gbps ? 1 : gbps / cluster.inter_server_gbps;
 }
 
 function faster(cluster, gbps, factor) {
   const all = { ...cluster, inter_server_gbps: gbps };
-  if (!(factor > 0)) return all; // the server says what is wrong
+  if (!(factor > 0)) return all; // the server reports the error
   const scaled = (link) => (link.uplink_gbps === undefined ? link : { ...link, uplink_gbps: rounded(link.uplink_gbps * factor) });
   all.servers = cluster.servers.map(scaled);
   for (const table of SWITCH_TABLES.filter((each) => cluster[each])) {
@@ -31,7 +31,7 @@ function faster(cluster, gbps, factor) {
   return all;
 }
 
-/** Return a number without the dust of arithmetic in binary. */
+/** Return a number without floating-point rounding errors. */
 export function rounded(number, figures = 12) {
   return Number(number.toPrecision(figures));
 }
@@ -42,26 +42,26 @@ function contentionOf(own, { contention, lanes }) {
   return model === "reserved" ? { ...base, lanes: lanes ?? own.lanes ?? 2 } : base;
 }
 
-/** Return how many servers, racks and switches have uplinks of their own. */
+/** Return how many servers, racks and switches have their own uplink speed. */
 export function ownUplinks({ cluster }) {
   const own = (nodes) => nodes.filter((node) => node.uplink_gbps !== undefined).length;
   const [racks, switches] = SWITCH_TABLES.map((table) => own(Object.values(cluster[table] ?? {})));
   return { servers: own(cluster.servers), racks, switches };
 }
 
-/** Return the scenario with a job in place of the one at a number, or one more. */
+/** Return the scenario with the job at an index replaced, or with a job added. */
 export function withJob(scenario, at, job) {
   const jobs = [...scenario.jobs];
   jobs.splice(at, at < jobs.length ? 1 : 0, job);
   return { ...scenario, jobs };
 }
 
-/** Return the scenario without the job at a number. */
+/** Return the scenario without the job at an index. */
 export function withoutJob(scenario, at) {
   return { ...scenario, jobs: scenario.jobs.filter((_, place) => place !== at) };
 }
 
-/** Return the scenario with a job that was removed at a number; if another has its name by now, it gets a free one. */
+/** Return the scenario with a removed job restored at an index; if its name is taken by now, it gets a free one. */
 export function withJobBack(scenario, at, job) {
   const jobs = [...scenario.jobs];
   const taken = jobs.some(({ name }) => name === job.name);

@@ -1,10 +1,10 @@
-// What plans are worth, in plain words.
+// A summary of plans in words.
 
 import { counted, shortened } from "./text.js";
 
 const UNITS = [["day", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
-/** Return a duration as one says it, such as "1 h 39 min" or "2.5 s". */
+/** Return a duration for people, such as "1 h 39 min" or "2.5 s". */
 export function spoken(seconds) {
   const at = UNITS.findIndex(([, length]) => seconds >= length);
   if (at < 0 || at === UNITS.length - 1) return `${Number(seconds.toPrecision(3))} s`;
@@ -16,7 +16,7 @@ export function spoken(seconds) {
   return rest ? `${first} ${rest} ${smaller}` : first;
 }
 
-/** Return a few sentences about plans by their labels. */
+/** Return a few sentences about plans, given by label. */
 export function inWords(plans) {
   const entries = Object.entries(plans);
   if (!entries[0][1].jobs.length) return "There are no jobs, so there is nothing to plan. Add one.";
@@ -25,9 +25,9 @@ export function inWords(plans) {
 
 function oneInWords(plan) {
   const [end, mean] = [spoken(plan.makespan_s), spoken(plan.mean_completion_s)];
-  const done = plan.jobs.length === 1 ? `The only job is done after ${end}.` : `All ${plan.jobs.length} jobs are done after ${end}, a job on average after ${mean}.`;
+  const done = plan.jobs.length === 1 ? `The only job ends after ${end}.` : `All ${plan.jobs.length} jobs end within ${end}; the mean completion is ${mean}.`;
   if (plan.params?.proof) return `${done} Policy ${plan.policy} proved it ${plan.params.proof}.`;
-  if (plan.gap <= 1 + 1e-9) return `${done} ${noPlan(plan, "sooner", "below that")}: it is the best possible.`;
+  if (plan.gap <= 1 + 1e-9) return `${done} ${noPlan(plan, "sooner", "below that")}, so it is optimal.`;
   return `${done} ${boundInWords(plan)}: this one is at most ${plan.gap >= 2 ? `${plan.gap.toFixed(1)} times` : `${percent(plan.gap - 1)} above`} the best possible.`;
 }
 
@@ -39,7 +39,7 @@ function twoInWords([[one, first], [other, second]]) {
 function soonerInWords(one, first, other, second) {
   if (first.makespan_s === second.makespan_s) return "They end at the same time.";
   const [better, quick, slow] = first.makespan_s < second.makespan_s ? [one, first, second] : [other, second, first];
-  return `With ${shortened(better)} all is done ${percent(1 - quick.makespan_s / slow.makespan_s)} sooner.`;
+  return `${shortened(better)} ends ${percent(1 - quick.makespan_s / slow.makespan_s)} sooner.`;
 }
 
 function boundInWords(plan) {
@@ -47,7 +47,7 @@ function boundInWords(plan) {
   return noPlan(plan, `before ${bound}`, `below ${bound}`);
 }
 
-/** Return that no plan can end then, or have its objective there if that is a mean. */
+/** Return the lower bound in words: no plan can end then, or have a smaller mean. */
 function noPlan({ objective }, then, there) {
   return objective === "makespan" ? `No plan can end ${then}` : `No plan can have a ${objective.replace("-", " ")} ${there}`;
 }

@@ -1,4 +1,4 @@
-"""How results show themselves: in one line, as a small table in a notebook, as a data frame."""
+"""Text for people: numbers, names, one line, a table in a notebook, a data frame."""
 
 from __future__ import annotations
 
@@ -14,6 +14,74 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 120
 MOST_ROWS = 20  # of a table in a notebook: of more, the first and the last ten
+_UNITS = (("day", 86400), ("h", 3600), ("min", 60), ("s", 1))
+
+
+def duration(seconds: float) -> str:
+    """Return a time for people, in the two largest units that it has.
+
+    Examples
+    --------
+    >>> duration(412.0), duration(5220), duration(0.12345), duration(90000), duration(3599.7)
+    ('6 min 52 s', '1 h 27 min', '0.123 s', '1 day 1 h', '1 h')
+    """
+    if seconds < 0:
+        return f"-{duration(-seconds)}"
+    at = next((at for at, (_, length) in enumerate(_UNITS) if seconds >= length), len(_UNITS) - 1)
+    if at == len(_UNITS) - 1:
+        return f"{figure(seconds)} s" if float(f"{seconds:.3g}") < 60 else "1 min"
+    (unit, length), (smaller, part) = _UNITS[at], _UNITS[at + 1]
+    rounded = round(seconds / part) * part
+    if at > 0 and rounded >= _UNITS[at - 1][1]:
+        return duration(rounded)  # not "60 min"
+    whole, rest = divmod(rounded, length)
+    first = counted(whole, unit) if unit == "day" else f"{whole} {unit}"
+    return f"{first} {rest // part} {smaller}" if rest else first
+
+
+def gap_text(ratio: float) -> str:
+    """Return a gap for people: the percentage above the bound, and whether that is a proof.
+
+    Examples
+    --------
+    >>> gap_text(1.0), gap_text(1.0143)
+    ('0.0 %, proved optimal', '1.4 %')
+    """
+    return f"{percent_above(ratio)}, proved optimal" if ratio <= 1 + 1e-9 else percent_above(ratio)
+
+
+def figure(value: float) -> str:
+    """Return a number for people."""
+    if value == round(value):
+        return f"{value:.0f}"
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 job`, `2 jobs`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join([", ".join(names[:-1]), *names[-1:]] if len(names) > 1 else names)
+
+
+def percent_above(ratio: float) -> str:
+    """Return a gap as how far a value is above its bound.
+
+    Examples
+    --------
+    >>> percent_above(1.0), percent_above(1.0143), percent_above(1 - 1e-12)
+    ('0.0 %', '1.4 %', '0.0 %')
+    """
+    return f"{round(100 * (ratio - 1), 1) + 0.0:.1f} %"
 
 
 def one_line(kind: str, *parts: str) -> str:

@@ -1,0 +1,211 @@
+"""How a scenario is understood: its network, the times of its jobs, and what looks like a mistake."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ringsched.contention.fabric import Extremes
+from ringsched.contention.iteration_time import Work
+from ringsched.engine.problem import Problem, problem_of
+from ringsched.formatting import counted
+from ringsched.model import Scenario
+
+LARGE_EXCHANGE = 0.9  # share of an iteration, spread over servers
+LONG_FORWARD = 4.0  # forward passes are usually half as long as backward passes
+LARGE_OVERSUBSCRIPTION = 16.0
+SHORT_SLOT_ITERATIONS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkLevel:
+    """Links of one level and speed.
+
+    Attributes
+    ----------
+    level
+        0 for the links of servers, 1 for those of the switches above them, and so on.
+    oversubscription
+        Most that the links below one of these can send over what it can; None for servers.
+    """
+
+    level: int
+    count: int
+    uplink_gbps: float
+    oversubscription: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobKind:
+    """Jobs that are alike, by the time of one iteration without contention.
+
+    Attributes
+    ----------
+    alone_s
+        Seconds per iteration on the best GPUs there are.
+    spread_s
+        The same over the fewest servers that are at least two; None for a job of one GPU, or one server.
+    exchange_share
+        Part of the iteration on `num_servers` servers that is exchange, reduction and latency.
+    best_case_s
+        Shortest and longest duration of these jobs, on the best GPUs.
+    """
+
+    jobs: tuple[str, ...]
+    gpus: int
+    alone_s: float
+    spread_s: float | None
+    num_servers: int
+    exchange_share: float
+    best_case_s: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioCheck:
+    """A scenario as ringsched understands it."""
+
+    scenario: Scenario
+    links: tuple[LinkLevel, ...]
+    kinds: tuple[JobKind, ...]
+    warnings: tuple[str, ...]
+
+
+def check(scenario: Scenario) -> ScenarioCheck:
+    """Return how a scenario is understood, with warnings about what is possible but looks wrong.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> found = check(ringsched.load_scenario("examples/first.toml"))
+    >>> found.kinds[0].gpus, found.kinds[0].num_servers, found.links[0].uplink_gbps
+    (12, 2, 100.0)
+    """
+    problem = problem_of(scenario)
+    links, kinds = tuple(_links(problem)), tuple(_kinds(problem))
+    warnings = [
+        *_job_warnings(scenario, kinds),
+        *_cluster_warnings(scenario, links),
+        *_time_warnings(scenario, kinds),
+    ]
+    return ScenarioCheck(scenario=scenario, links=links, kinds=kinds, warnings=tuple(warnings))
+
+
+def _links(problem: Problem) -> Iterator[LinkLevel]:
+    """Yield the links by level and speed; a switch without an uplink has none."""
+    network = problem.network
+    level_of: dict[int, int] = {}
+    below_gbps: dict[int, float] = {}
+    for server in range(network.num_servers):
+        for level, node in enumerate(network.path(server)):
+            if node not in level_of:
+                parent = network.parent_of[node]
+                below_gbps[parent] = below_gbps.get(parent, 0.0) + network.uplink_gbps[node]
+            level_of[node] = max(level, level_of.get(node, 0))
+    groups: dict[tuple[int, float], list[int]] = {}
+    for node, level in level_of.items():
+        if math.isfinite(network.uplink_gbps[node]):
+            groups.setdefault((level, network.uplink_gbps[node]), []).append(node)
+    for (level, speed), nodes in sorted(groups.items()):
+        ratios = [below_gbps[node] / speed for node in nodes] if level else []
+        yield LinkLevel(
+            level=level, count=len(nodes), uplink_gbps=speed, oversubscription=max(ratios, default=None)
+        )
+
+
+def _kinds(problem: Problem) -> Iterator[JobKind]:
+    """Yield the kinds of jobs in the order of their first."""
+    jobs, fabric = problem.scenario.jobs, problem.fabric
+    extremes = Extremes(fabric, sum(job.gpus >= 2 for job in jobs))
+    alike: dict[tuple[int, Work], list[int]] = {}
+    for at, job in enumerate(jobs):
+        alike.setdefault((job.gpus, problem.works[at]), []).append(at)
+    for (gpus, work), members in alike.items():
+        alone_s = extremes.best_case_tau(work, gpus)
+        spread = _spread(problem.scenario, gpus)
+        spread_s = None if spread is None else fabric.alone_tau(work, fabric.shape(spread))
+        durations = [problem.clock.seconds(problem.best_case[at]) for at in members]
+        yield JobKind(
+            jobs=tuple(jobs[at].name for at in members),
+            gpus=gpus,
+            alone_s=alone_s,
+            spread_s=spread_s,
+            num_servers=1 if spread is None else len(spread),
+            exchange_share=1 - work.compute_s / (alone_s if spread_s is None else spread_s),
+            best_case_s=(min(durations), max(durations)),
+        )
+
+
+def _spread(scenario: Scenario, gpus: int) -> dict[int, int] | None:
+    """Return GPUs by server on the fewest servers that are at least two; None if there are none."""
+    if gpus < 2:
+        return None
+    largest = sorted(enumerate(scenario.cluster.servers), key=lambda item: (-item[1].capacity, item[0]))
+    chosen: dict[int, int] = {}
+    for at, server in largest:
+        left = gpus - sum(chosen.values())
+        if left == 0 or server.capacity == 0:
+            break
+        chosen[at] = min(server.capacity, left if chosen else left - 1)
+    return chosen if len(chosen) > 1 and sum(chosen.values()) == gpus else None
+
+
+def _largest_server(scenario: Scenario) -> int:
+    return max(server.capacity for server in scenario.cluster.servers)
+
+
+def _job_warnings(scenario: Scenario, kinds: Sequence[JobKind]) -> Iterator[str]:
+    by_name = {job.name: job for job in scenario.jobs}
+    for kind in kinds:
+        job, who = by_name[kind.jobs[0]], _named(kind.jobs)
+        forward_ms = job.forward_ms * job.minibatch
+        if job.minibatch > 1 and forward_ms > LONG_FORWARD * job.backward_ms:
+            yield (
+                f"{who}: the forward pass takes {forward_ms:g} ms per iteration, the backward pass "
+                f"{job.backward_ms:g} ms; forward_ms is per sample: divide a time per iteration by minibatch"
+            )
+        if kind.gpus > _largest_server(scenario):
+            yield f"{who}: {kind.gpus} GPUs do not fit one server, so every placement uses links"
+        if kind.spread_s is not None and kind.exchange_share > LARGE_EXCHANGE:
+            yield (
+                f"{who}: {100 * kind.exchange_share:.0f} % of an iteration over {kind.num_servers} servers "
+                "is exchange; check gradient_mb (in MB) and the link speeds (in Gbit/s)"
+            )
+    total = sum(job.gpus for job in scenario.jobs)
+    usable = sum(server.capacity for server in scenario.cluster.servers)
+    if 0 < total < usable:
+        yield f"all jobs together use {total} of {usable} GPUs: {usable - total} are idle in every plan"
+
+
+def _cluster_warnings(scenario: Scenario, links: Sequence[LinkLevel]) -> Iterator[str]:
+    cluster, contention = scenario.cluster, scenario.contention
+    if cluster.intra_server_gbps < cluster.inter_server_gbps:
+        yield (
+            f"intra_server_gbps {cluster.intra_server_gbps:g} is below inter_server_gbps "
+            f"{cluster.inter_server_gbps:g}: links inside servers are usually faster"
+        )
+    for link in links:
+        if link.oversubscription is not None and link.oversubscription > LARGE_OVERSUBSCRIPTION:
+            yield (
+                f"{counted(link.count, 'switch uplink')} of {link.uplink_gbps:g} Gbit/s: the links below can "
+                f"send {link.oversubscription:.0f} times as much; check uplink_gbps"
+            )
+    if contention.degradation is not None and contention.degradation > 1:
+        yield f"degradation {contention.degradation:g}: two jobs on a link lose more than its whole speed"
+
+
+def _time_warnings(scenario: Scenario, kinds: Sequence[JobKind]) -> Iterator[str]:
+    if not scenario.time.slotted:
+        return
+    slot_s = scenario.time.slot_s
+    coarse = [kind for kind in kinds if kind.alone_s * SHORT_SLOT_ITERATIONS > slot_s]
+    if coarse:
+        yield (
+            f"slot_s {slot_s:g}: a slot holds fewer than {SHORT_SLOT_ITERATIONS} iterations of "
+            f"{_named(coarse[0].jobs)}, so rounding to whole iterations costs much time; "
+            'use a longer slot or time.model = "continuous"'
+        )
+
+
+def _named(jobs: Sequence[str]) -> str:
+    return jobs[0] if len(jobs) == 1 else f"{jobs[0]} and {len(jobs) - 1} like it"

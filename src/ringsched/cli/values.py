@@ -1,0 +1,118 @@
+"""Values of options as people write them: durations, gaps, and names that shells complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from ringsched.errors import InputError, UnknownName
+
+_UNITS_S = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|h|d)\s*")
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]
+    """A time such as 90, 90s, 5min, 2h or 1h30min, as seconds."""
+
+    name = "duration"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ARG002
+        """Return the seconds."""
+        if isinstance(value, int | float):
+            return float(value)
+        text = value.strip()
+        parts = _PART.findall(text)
+        if parts and _PART.sub("", text) == "":
+            return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+        try:
+            return float(text)
+        except ValueError:
+            raise InputError(
+                f"must be a duration such as 90s, 5min or 1h30min, not {value!r}", field=_named(param)
+            ) from None
+
+
+class Gap(click.ParamType):  # type: ignore[type-arg]
+    """A gap such as 1% or 0.01, as the ratio of a value and its bound."""
+
+    name = "gap"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ARG002
+        """Return the ratio."""
+        text = str(value).strip()
+        try:
+            above = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            above = -1.0
+        if not above >= 0 or (above >= 1 and not text.endswith("%")):
+            raise InputError(
+                f"must be a percentage above the bound such as 1%, or 0.01, not {value!r}",
+                field=_named(param),
+            )
+        return 1 + above
+
+
+class Name(click.ParamType):  # type: ignore[type-arg]
+    """A name that shells complete; `several` allows a list with commas, `check` refuses unknown names.
+
+    Without `check` the function that is called with the name refuses it, as it does from Python.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        choices: Callable[[click.Context], Iterable[str]] | Iterable[str],
+        *,
+        several: bool = False,
+        check: bool = False,
+    ) -> None:
+        self.name = what
+        self._choices, self._several, self._check = choices, several, check
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name as it is."""
+        if self._check and ctx is not None and value not in (known := list(self._known(ctx))):
+            raise UnknownName(self.name, str(value), known, field=_named(param))
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the names that begin like that."""
+        del param
+        before, comma, begun = incomplete.rpartition(",") if self._several else ("", "", incomplete)
+        return [
+            CompletionItem(f"{before}{comma}{name}") for name in self._known(ctx) if name.startswith(begun)
+        ]
+
+    def _known(self, ctx: click.Context) -> Iterable[str]:
+        return self._choices(ctx) if callable(self._choices) else self._choices
+
+
+class Assignment(click.ParamType):  # type: ignore[type-arg]
+    """A field of a scenario and its value, KEY=VALUE; shells complete the key."""
+
+    name = "assignment"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the keys that begin like that."""
+        from ringsched.formats.overrides import keys
+
+        del ctx, param
+        return [CompletionItem(f"{key}=") for key in keys() if key.startswith(incomplete)]
+
+
+def _named(param: click.Parameter | None) -> str | None:
+    if param is None:
+        return None
+    return param.opts[0] if isinstance(param, click.Option) else param.name and param.name.upper()
+
+
+DURATION = Duration()
+GAP = Gap()

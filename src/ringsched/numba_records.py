@@ -1,0 +1,150 @@
+"""Records: named tuples that compiled kernels pass by pointer.
+
+numba passes a named tuple by value. Ours hold up to sixty arrays of seven fields each, so that every
+call had hundreds of arguments, and two thirds of the compiler's time went into them. A record is
+passed as one pointer, to a struct that holds an address and a length for each array.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+
+_INT = ir.IntType(32)
+_KNOWN: set[type] = set()
+
+
+def register(classes: Iterable[type]) -> None:
+    """Let numba pass instances of these named tuples by pointer."""
+    for cls in set(classes) - _KNOWN:
+        typeof_impl.register(cls)(_type_of)
+        _KNOWN.add(cls)
+
+
+class Record(types.Type):
+    """The type of a record. It is known by its name, as numba compares types very often."""
+
+    def __init__(self, cls: type, members: dict[str, Any]) -> None:
+        self.members = members
+        described = ", ".join((cls.__module__, cls.__qualname__, *map(str, members.values())))
+        digest = hashlib.sha256(described.encode()).hexdigest()[:8]
+        super().__init__(name=f"{cls.__name__}_{digest}")
+
+
+def _type_of(value: Any, context: Any) -> Record:
+    members = (typeof_impl(member, context) for member in value)
+    return Record(type(value), dict(zip(value._fields, members, strict=True)))
+
+
+register_model(Record)(models.OpaqueModel)
+
+
+@infer_getattr
+class _Members(AttributeTemplate):
+    key = Record
+
+    def generic_resolve(self, record: Record, name: str) -> Any:  # type: ignore[override]
+        return record.members.get(name)
+
+
+@unbox(Record)
+def _unbox(record: Record, value: Any, c: Any) -> NativeValue:
+    """Write the struct on the stack of the wrapper, which numba never merges with the kernel it calls."""
+    struct = cgutils.alloca_once(c.builder, _struct(c.context, record))
+    is_error = cgutils.false_bit
+    at = 0
+    for number, member in enumerate(record.members.values()):
+        native = c.unbox(member, c.pyapi.tuple_getitem(value, number))
+        assert native.cleanup is None  # kernels do without reference counts
+        is_error = c.builder.or_(is_error, native.is_error)
+        if _is_array(member):
+            array = c.context.make_array(member)(c.context, c.builder, native.value)
+            parts = [array.data, *cgutils.unpack_tuple(c.builder, array.shape, member.ndim)]
+        else:
+            parts = [c.context.data_model_manager[member].as_data(c.builder, native.value)]
+        for part in parts:
+            c.builder.store(part, _place(c.builder, struct, at))
+            at += 1
+    pointer = c.builder.bitcast(struct, c.context.get_value_type(record))
+    return NativeValue(pointer, is_error=is_error)
+
+
+@lower_getattr_generic(Record)
+def _load(context: Any, builder: Any, record: Record, pointer: Any, name: str) -> Any:
+    struct = builder.bitcast(pointer, _struct(context, record).as_pointer())
+    at = 0
+    for other, member in record.members.items():
+        if other == name:
+            break
+        at += _size(member)
+    parts = [_load_constant(builder, _place(builder, struct, at + n)) for n in range(_size(member))]
+    if _is_array(member):
+        return _array(context, builder, member, parts[0], parts[1:])
+    return context.data_model_manager[member].from_data(builder, parts[0])
+
+
+def _array(context: Any, builder: Any, member: Any, data: Any, shape: list[Any]) -> Any:
+    """Return what numba knows of an array: its data and its shape say all."""
+    item_size = shape[0].type(context.get_abi_sizeof(data.type.pointee))
+    strides = [item_size]
+    for length in shape[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    num_items = shape[0]
+    for length in shape[1:]:
+        num_items = builder.mul(num_items, length)
+    known = {"itemsize": item_size, "data": data, "nitems": num_items, "shape": shape, "strides": strides}
+    model = context.data_model_manager[member]
+    array = context.get_value_type(member)(None)
+    for name, value in known.items():
+        place = model.get_field_position(name)
+        if isinstance(value, list):
+            for axis, each in enumerate(value):
+                array = builder.insert_value(array, each, (place, axis))
+        else:
+            array = builder.insert_value(array, value, place)
+    return array
+
+
+def _struct(context: Any, record: Record) -> Any:
+    elements = []
+    for member in record.members.values():
+        if _is_array(member):
+            data = context.data_model_manager[member].get_type("data")
+            elements += [context.get_value_type(data), *[context.get_value_type(types.intp)] * member.ndim]
+        else:
+            elements.append(context.get_data_type(member))
+    return ir.LiteralStructType(elements)
+
+
+def _size(member: Any) -> int:
+    """Return how many places a member has in the struct: of an array its data and its shape."""
+    return 1 + member.ndim if _is_array(member) else 1
+
+
+def _is_array(member: Any) -> bool:
+    return isinstance(member, types.Array) and member.ndim > 0 and member.layout == "C"
+
+
+def _place(builder: Any, struct: Any, at: int) -> Any:
+    return builder.gep(struct, [_INT(0), _INT(at)], inbounds=True)
+
+
+def _load_constant(builder: Any, place: Any) -> Any:
+    """Load what no kernel changes, so that LLVM may load it once only."""
+    loaded = builder.load(place)
+    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return loaded

@@ -59,7 +59,9 @@ def _workload(kind: str, **options: Any) -> Any:
     if kind == "paper":
         share = {"contention_share": options.pop("contention")} if "contention" in options else {}
         return Workload.paper(**share, **options)
-    options["cluster"] = Cluster.of_servers(options.pop("servers"), switches=options.pop("switches", 0))
+    options["cluster"] = Cluster.of_servers(
+        options.pop("servers"), options.pop("gpus_per_server", 8), switches=options.pop("switches", 0)
+    )
     if "slot_s" in options:
         options["time"] = Time(slot_s=options.pop("slot_s"))
     return getattr(Workload, kind)(**options)

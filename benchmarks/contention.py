@@ -8,11 +8,15 @@ from statistics import median
 from typing import Any
 
 import ringsched
+from benchmarks.effort import sized
 from benchmarks.measure import best_of
 from ringsched import Scenario
 from ringsched.calibrate.predict import MODELS, Placed, predict, simulate_exchanges
 from ringsched.model.calibration import Calibration
 
+NETWORKS = sized(60, 2)
+CROWDED_SERVERS = sized(100, 10)
+SCHEDULES = sized(1000, 20)
 LINKS = Calibration(inter_server_gbps=1.0)
 KINDS = {
     "always exchanging": (1.0,),
@@ -26,7 +30,7 @@ def models() -> dict[str, Any]:
     """Models of contention against exchanges simulated one by one, by how often jobs exchange."""
     results: dict[str, Any] = {}
     for kind, duty_cycles in KINDS.items():
-        for model, sizes in errors(duty_cycles, networks=60, draws=8, seed=7).items():
+        for model, sizes in errors(duty_cycles, networks=NETWORKS, draws=8, seed=7).items():
             ordered = sorted(sizes)
             results[f"{kind}, {model}, median error, %"] = round(100 * median(ordered), 1)
             results[f"{kind}, {model}, 95 % within, %"] = round(100 * ordered[int(0.95 * len(ordered))], 1)
@@ -36,8 +40,10 @@ def models() -> dict[str, Any]:
 
 def crowded() -> dict[str, Any]:
     """What fair links cost where many share them: 1,000 jobs on 800 GPUs in 5 racks, by two policies."""
-    cluster = ringsched.Cluster.of_servers(100, switches=5)
-    scenario = ringsched.generate(ringsched.Workload.uniform(jobs=1_000, cluster=cluster), seed=1)
+    cluster = ringsched.Cluster.of_servers(CROWDED_SERVERS, switches=5)
+    scenario = ringsched.generate(
+        ringsched.Workload.uniform(jobs=10 * CROWDED_SERVERS, cluster=cluster), seed=1
+    )
     results: dict[str, Any] = {}
     for policy in ("longest-first", "first-fit"):
         seconds = {model: _seconds_of(scenario, model, policy) for model in MODELS}
@@ -69,7 +75,7 @@ def _costs() -> dict[str, float]:
         changed = scenario.replace(contention=scenario.contention.replace(model=model))
 
         def plan(changed: ringsched.Scenario = changed) -> None:
-            ringsched.plan(changed, "search", stop=ringsched.Stop(schedules=1000), workers=1)
+            ringsched.plan(changed, "search", stop=ringsched.Stop(schedules=SCHEDULES), workers=1)
 
         seconds[model] = best_of(plan, repeats=3)
     return {

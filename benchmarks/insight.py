@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import ringsched
+from benchmarks.effort import sized
 from benchmarks.measure import best_of
 from ringsched import Job, Scenario
 from ringsched.analysis.whatif.changes import AddServers, LinkFactor, LinkSpeed, OtherContention, RemoveServer
 from ringsched.formats.jobs import CATALOGUE
 
-REPEATS = 5
+REPEATS = sized(5, 1)
+JOBS = sized(2_000, 80)
 # A handful of questions, as an operator would ask them at once.
 CHANGES = (
     AddServers(count=2),
@@ -23,7 +25,7 @@ CHANGES = (
 
 def explain() -> dict[str, Any]:
     """`ringsched.explain`: the ledger of 2,000 jobs on 2,000 GPUs in 10 racks, and one job less."""
-    scenario = _uniform(jobs=2_000, servers=250, switches=10)
+    scenario = _uniform(jobs=JOBS, servers=JOBS // 8, switches=10)
     results: dict[str, Any] = {}
     for policy in ("longest-first", "random"):
         plan = ringsched.plan(scenario, policy)

@@ -1,6 +1,6 @@
 """`make ratio`: compare the speed of two versions of the source, run alternately on the same machine.
 
-Every task of `benchmarks.tasks` does a fixed amount of work. Each version runs in a process of its own; the
+Every task of `benchmarks.tasks` does a fixed amount of work. Each version runs in a separate process; the
 other process sleeps meanwhile. The order is A B B A A B B A, so that slow changes of the machine affect both
 alike. CPU time is compared, as other processes disturb it least; wall time is recorded beside it.
 The ratio of a benchmark is the median over its pairs. The ratio of the shortest times is printed beside it

@@ -10,9 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import ringsched
+from benchmarks.effort import sized
 from ringsched import Plan, Scenario
 
-REPEATS = 5
+REPEATS = sized(5, 1)
+SERVERS = sized((250, 1_250), (10, 20))
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 # Drawn, and shown: the second frame begins after the first is painted.
 SHOWN = """() => new Promise((done) => {
@@ -24,18 +26,18 @@ def report() -> dict[str, Any]:
     """`ringsched report`: making it, its size, and opening it in chromium until all is painted."""
     cases: dict[str, Callable[[], tuple[Scenario, list[Plan]]]] = {
         "160 jobs, 292 GPUs, 3 plans": _paper,
-        "2,000 jobs, 2,000 GPUs": lambda: _uniform(jobs=2_000, servers=250),
-        "10,000 jobs, 10,000 GPUs": lambda: _uniform(jobs=10_000, servers=1_250),
+        "2,000 jobs, 2,000 GPUs": lambda: _uniform(SERVERS[0]),
+        "10,000 jobs, 10,000 GPUs": lambda: _uniform(SERVERS[1]),
     }
     results: dict[str, Any] = {}
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as directory:
         for name, make in cases.items():
             scenario, plans = make()
             started = time.perf_counter()
             page = ringsched.report(scenario, plans)
             results[f"{name}: making, s"] = time.perf_counter() - started
             results[f"{name}: MB"] = len(page.encode()) / 1e6
-            path = Path(folder, f"{len(results)}.html")
+            path = Path(directory, f"{len(results)}.html")
             path.write_text(page, encoding="utf-8")
             results[f"{name}: opening, s"] = _opening_s(path)
     return results
@@ -47,9 +49,9 @@ def _paper() -> tuple[Scenario, list[Plan]]:
     return scenario, [ringsched.plan(scenario, policy) for policy in policies]
 
 
-def _uniform(*, jobs: int, servers: int) -> tuple[Scenario, list[Plan]]:
+def _uniform(servers: int) -> tuple[Scenario, list[Plan]]:
     cluster = ringsched.Cluster.of_servers(servers, switches=10)
-    scenario = ringsched.generate(ringsched.Workload.uniform(jobs=jobs, cluster=cluster))
+    scenario = ringsched.generate(ringsched.Workload.uniform(jobs=8 * servers, cluster=cluster))
     return scenario, [ringsched.plan(scenario, "list-scheduling")]
 
 

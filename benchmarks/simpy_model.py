@@ -1,8 +1,8 @@
 """The cluster as a plain SimPy model: first come, first served, best fit, contention on shared uplinks.
 
-What somebody who knows SimPy would write to try a queue: a process that lets jobs arrive, and a process that
-waits for the next arrival or completion, starts whoever fits, and computes the iteration times of all
-running jobs anew. It gives the starts and finishes of `ringsched.simulate(scenario, "fifo")`; a test
+What a user who knows SimPy would write to try a queue: a process that lets jobs arrive, and a process that
+waits for the next arrival or completion, starts the jobs that fit, and computes the iteration times of all
+running jobs again. It gives the starts and finishes of `ringsched.simulate(scenario, "fifo")`; a test
 holds them together.
 """
 
@@ -139,7 +139,7 @@ class ClusterModel:
         self.running = [running for running in self.running if running.end > latest]
 
     def update_rates(self) -> None:
-        """Compute every iteration time anew, and with it when each job ends."""
+        """Compute every iteration time again, and with it when each job ends."""
         num_on_link = Counter(link for running in self.running for link in running.links)
         for running in self.running:
             tau = self.iteration_time_s(running, num_on_link)

@@ -1,0 +1,82 @@
+"""The parts of `make bench`: what each measures, and its goal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks import (
+    cold,
+    contention,
+    exact,
+    insight,
+    lab,
+    measure,
+    online,
+    planner,
+    policies,
+    report,
+    validation,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One function that measures; the first line of its docstring is its title in docs/benchmarks.md."""
+
+    measure: Callable[[], dict[str, Any]]
+    goal: str = "shown"
+
+    @property
+    def title(self) -> str:
+        """What is measured, in a line."""
+        return (self.measure.__doc__ or "").splitlines()[0].rstrip(".")
+
+
+PARTS = {
+    "cold": Part(
+        cold.cold,
+        "first.toml cold within 2.5 s and 3 times warm; 160 jobs cold: a plan within 5 s, the result within "
+        "40 s; --help within 0.3 s",
+    ),
+    "one_trial": Part(measure.one_trial, "at most 0.2 ms"),
+    "algorithm_1": Part(measure.algorithm_1, "at least 100 times faster than the literal one"),
+    "large": Part(measure.large, "longest-first under 5 s, sjf-bco under 60 s, under 1024 MiB"),
+    "compare": Part(measure.compare, "under 30 s on 2 cores"),
+    "scaling": Part(measure.scaling, "a plot and the fitted exponents"),
+    "makespans": Part(
+        planner.makespans,
+        "mean gap at most 3 % with 20 servers and 4 % with 10, none above 8 %; at 0.15 on average 30 % below "
+        "SJF-BCO, 15 % on every seed; never above longest-first",
+    ),
+    "completions": Part(planner.completions, "never above SJF-BCO, 3 % below on average"),
+    "large_search": Part(
+        planner.large_search,
+        "half of the distance from the best simple policy to the bound, or a gap of 1 %; under 2048 MiB",
+    ),
+    "cp_sat": Part(planner.cp_sat, "shown beside the search"),
+    "exact": Part(exact.exact),
+    "policies": Part(policies.policies),
+    "bounds": Part(policies.bounds),
+    "philly": Part(
+        online.philly,
+        "fifo at least 50,000 jobs a second (better 100,000), 20,000 with EASY; the command under 15 s",
+    ),
+    "muri": Part(online.muri, "shown beside Philly"),
+    "planning": Part(online.planning),
+    "million": Part(
+        online.million, "under 2048 MiB; a job of a million at most twice the cost of one of 10,000"
+    ),
+    "simpy": Part(online.simpy, "the same results, at least 30 times faster"),
+    "explain": Part(insight.explain),
+    "whatif": Part(insight.whatif, "variants under 1 s"),
+    "report": Part(report.report, "160 jobs under 3 MB, 2,000 jobs open in under 2 s"),
+    "models": Part(contention.models),
+    "crowded": Part(contention.crowded),
+    "validation": Part(validation.validation, "no block suspect"),
+    "lab": Part(
+        lab.lab,
+        "160 jobs under 200 ms, pictures included; 50 requests at once answered or refused with status 503",
+    ),
+}

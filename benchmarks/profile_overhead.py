@@ -1,0 +1,71 @@
+"""What `ringsched profile` adds to a job: the same DDP job with and without the hook, in turns.
+
+    python benchmarks/profile_overhead.py PYTHON_WITH_TORCH [PAIRS]
+
+Prints the wall and CPU time of the training loop with the hook over that without: median and range.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from statistics import median
+
+JOB = """
+import os, sys, time, torch, torch.distributed as dist
+def train(rank):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    layers = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(24)))
+    model = torch.nn.parallel.DistributedDataParallel(layers, bucket_cap_mb=1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    inputs = torch.randn(32, 256)
+    for step in range(210):
+        if step == 10:
+            begun, cpu = time.perf_counter(), time.process_time()
+        model(inputs).pow(2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    if rank == 0:
+        print("LOOP", time.perf_counter() - begun, time.process_time() - cpu, flush=True)
+if __name__ == "__main__":
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=sys.argv[1])
+    torch.multiprocessing.spawn(train, nprocs=2)
+"""
+
+
+def loop_s(python: str, job: str, port: int, *, hook: bool) -> tuple[float, float]:
+    """Return the wall and the CPU seconds of 200 iterations."""
+    line = [python, job, str(port)]
+    if hook:
+        line = [sys.executable, "-m", "ringsched", "profile", "--", *line]
+    output = subprocess.run(
+        line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True
+    ).stdout
+    found = re.search(r"LOOP (\S+) (\S+)", output)
+    assert found is not None, output
+    return float(found[1]), float(found[2])
+
+
+def main() -> None:
+    """Run the pairs, each in the other order than the one before."""
+    import tempfile
+    from pathlib import Path
+
+    python, pairs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 8
+    ratios = []
+    with tempfile.TemporaryDirectory() as directory:
+        job = Path(directory) / "job.py"
+        job.write_text(JOB)
+        for pair in range(pairs):
+            order = (False, True) if pair % 2 else (True, False)
+            times = {hook: loop_s(python, str(job), 29800 + 2 * pair + hook, hook=hook) for hook in order}
+            ratios.append([with_ / without for with_, without in zip(times[True], times[False], strict=True)])
+            print(f"{times[False][0]:.2f} s, with the hook {times[True][0]:.2f} s", flush=True)
+    for name, values in zip(("wall", "CPU"), zip(*ratios, strict=True), strict=True):
+        print(f"{name}: {median(values):.3f} ({min(values):.3f} to {max(values):.3f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -42,7 +42,7 @@ def main(num_seeds: int = 3) -> None:
 
 
 def plan_shared(scenario: ringsched.Scenario) -> ringsched.Plan:
-    """Best fit in the order of free-links: the same but that nobody looks at links."""
+    """Best fit in the order of free-links: the same policy, except that it ignores the links."""
     return ringsched.plan(scenario, "longest-first", order="smallest-area-first")
 
 

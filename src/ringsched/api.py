@@ -113,14 +113,16 @@ def replayed(problem: Problem, plan: Plan) -> Run:
 
 def _check_placements(scenario: Scenario, planned: Sequence[PlannedJob]) -> None:
     """Raise if a job is not on as many existing GPUs as it needs: nothing could be replayed."""
-    servers = {server.name: server for server in scenario.cluster.servers}
+    servers = {
+        server.name: frozenset(range(server.gpus)).difference(server.unavailable)
+        for server in scenario.cluster.servers
+    }
     for job, entry in zip(scenario.jobs, planned, strict=True):
         place = f"job {job.name!r}"
         for server, held in entry.gpus.items():
             if server not in servers:
                 raise UnknownName("server", server, servers, field="gpus", place=place)
-            usable = set(range(servers[server].gpus)).difference(servers[server].unavailable)
-            if not usable.issuperset(held) or len(set(held)) < len(held):
+            if not servers[server].issuperset(held) or len(set(held)) < len(held):
                 problem = f"names a GPU of server {server!r} that cannot be used, or one twice"
                 raise InputError(problem, field="gpus", place=place)
         num_gpus = sum(len(held) for held in entry.gpus.values())

@@ -19,6 +19,7 @@ from tests.strategies import scenarios
 
 import ringsched
 from ringsched import Infeasible, InputError, Scenario, Server, Switch
+from ringsched.analysis.explain.parts import Split
 from ringsched.analysis.planned_run import planned_run
 from ringsched.drawing import size_class, size_scale
 from ringsched.engine.problem import problem_of
@@ -109,7 +110,7 @@ def test_slowed_stretches_lie_within_the_run_and_add_up() -> None:
     problem = contended()
     plan = ringsched.plan(problem, "list-scheduling")
     gantt = report_data(problem, {"plan": plan})["plans"][0]["gantt"]
-    parts = stretches_of(problem_of(problem), planned_run(problem_of(problem), plan))
+    parts = stretches_of(Split(problem_of(problem), planned_run(problem_of(problem), plan)))
     found = 0
     for at, account in enumerate(ringsched.explain(problem, plan).jobs):
         lengths_s = np.diff(parts[at].instants_s) if len(parts[at].factors) else np.zeros(0)

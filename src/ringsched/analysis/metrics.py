@@ -46,7 +46,18 @@ def metrics_of(scenario: Scenario, plan: Plan) -> Metrics:
     >>> metrics.contention_loss > 0 and metrics.spreading_loss > 0
     True
     """
-    losses = _losses(problem_of(scenario), plan)
+    return metrics_in(problem_of(scenario), plan)
+
+
+def metrics_in(problem: Problem, plan: Plan) -> Metrics:
+    """Return the metrics of a valid plan for a problem."""
+    split = Split(problem, planned_run(problem, plan))
+    losses = losses_of(problem.gpus, [split.parts_of(at) for at in range(problem.num_jobs)])
+    return metrics_with(losses, problem.scenario, plan)
+
+
+def metrics_with(losses: Losses, scenario: Scenario, plan: Plan) -> Metrics:
+    """Return the metrics of a valid plan whose losses are known."""
     completions_s = [
         planned.finish_s - job.submit_s for planned, job in zip(plan.jobs, scenario.jobs, strict=True)
     ]
@@ -75,11 +86,6 @@ def percentile(values: Sequence[float], share: float) -> float:
     3.0
     """
     return sorted(values)[max(0, math.ceil(share * len(values) - 1e-9) - 1)] if values else 0.0
-
-
-def _losses(problem: Problem, plan: Plan) -> Losses:
-    split = Split(problem, planned_run(problem, plan))
-    return losses_of(problem.gpus, [split.parts_of(at) for at in range(problem.num_jobs)])
 
 
 def _share(part: float, whole: float) -> float:

@@ -6,6 +6,7 @@ import json
 import os
 import selectors
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -47,8 +48,8 @@ def segments_again(text: str | None = None) -> int:
 
 
 MOST_JOBS = 8
-PORTS_PER_JOB = 64
-FIRST_PORT = 20_032  # a multiple of 64, so that six bits less name a job
+MOST_WORKERS = 64  # of one job
+FIRST_PORT = 20_000
 PAYLOAD = 1448 / 1514  # of a full frame: what is left of a shaped rate for those who send
 # A bucket must hold a segmentation-offload packet, and the tokens of a scheduling delay.
 LEAST_BURST_BYTES = 75_000
@@ -58,14 +59,17 @@ LEAST_WINDOW_BYTES = 65_536
 CLONE_NEWNET = 0x40000000
 
 
-def address_of(server: int) -> str:
-    """Return the address of a server."""
-    return f"10.77.{server // 200}.{server % 200 + 1}"
+def address_of(job: int, server: int) -> str:
+    """Return the address that the workers of a job have on a server.
+
+    Every job has a subnet for itself, so that its packets can be told apart whatever ports it uses.
+    """
+    return f"10.77.{job}.{server + 1}"
 
 
-def port_of(job: int, rank: int) -> int:
-    """Return where a worker of a job listens."""
-    return FIRST_PORT + PORTS_PER_JOB * job + rank
+def interface_of(job: int) -> str:
+    """Return the name under which a server knows the addresses of a job."""
+    return f"eth0:{job}"
 
 
 def build(num_servers: int, mbps: float) -> None:
@@ -78,7 +82,10 @@ def build(num_servers: int, mbps: float) -> None:
             ["ip", "-n", name],
             [
                 "link set lo up",
-                f"addr add {address_of(server)}/16 dev eth0",
+                *(
+                    f"addr add {address_of(job, server)}/24 dev eth0 label {interface_of(job)}"
+                    for job in range(MOST_JOBS)
+                ),
                 "link set eth0 up",
             ],
         )
@@ -138,9 +145,8 @@ def _shaping(device: str, mbps: float) -> Iterator[str]:
     yield f"class add dev {device} parent 1:1 classid 1:99 htb rate {each}mbit {bucket}"
     for job in range(MOST_JOBS):
         yield f"class add dev {device} parent 1:1 classid 1:{10 + job} htb rate {each}mbit {bucket}"
-        for end in ("dport", "sport"):
-            match = f"match ip {end} {port_of(job, 0)} 0xffc0"
-            yield f"filter add dev {device} parent 1: protocol ip prio 1 u32 {match} flowid 1:{10 + job}"
+        match = f"match ip src {address_of(job, -1)}/24"
+        yield f"filter add dev {device} parent 1: protocol ip prio 1 u32 {match} flowid 1:{10 + job}"
 
 
 def _settings(mbps: float) -> None:
@@ -165,6 +171,7 @@ def _run(command: list[str], text: str = "") -> None:
 
 
 HEAD_START_S = 0.25  # for all workers of a block to find each other
+BEGIN = struct.Struct("d")  # seconds of CLOCK_MONOTONIC
 
 
 def main() -> None:
@@ -202,47 +209,115 @@ class _Lines:
         self._rest += part
 
 
+class _Gate:
+    """Where the workers of a block wait until all of them are ready, and learn when they begin."""
+
+    def __init__(self, num_workers: int) -> None:
+        self.num_missing = self._num_workers = num_workers
+        self.ready, self._tell_ready = os.pipe()
+        self._begin, self._tell_begin = os.pipe()
+
+    def fds(self) -> tuple[int, int]:
+        """Return what a worker needs: where it writes a byte when ready, and reads its beginning from."""
+        return self._tell_ready, self._begin
+
+    def count(self) -> float | None:
+        """Read who is ready; once all are, tell them when they begin, and return it."""
+        self.num_missing -= len(os.read(self.ready, self.num_missing))
+        if self.num_missing:
+            return None
+        begin_s = time.monotonic() + HEAD_START_S
+        os.write(self._tell_begin, BEGIN.pack(begin_s) * self._num_workers)
+        return begin_s
+
+    def close(self) -> None:
+        for descriptor in (self.ready, self._tell_ready, self._begin, self._tell_begin):
+            os.close(descriptor)
+
+
+class _Worker:
+    """A child process that runs one rank of a job, and the pipe it answers through."""
+
+    def __init__(
+        self, job: int, rank: int, ring: list[Address], settings: dict[str, Any], gate: _Gate
+    ) -> None:
+        self.job, self.rank, self.text = job, rank, b""
+        self.reading, writing = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            os.setpgrp()  # so that what it starts can be ended with it
+            os.close(self.reading)
+            _work(writing, ring, settings | {"job": job, "rank": rank, "gate": gate.fds()})
+        os.close(writing)
+
+    def end(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._child, signal.SIGKILL)
+        os.waitpid(self._child, 0)
+        os.close(self.reading)
+
+    def said(self) -> dict[str, Any]:
+        answer = json.loads(self.text) if self.text else {"error": "a worker died"}
+        return {"job": self.job, "rank": self.rank} | answer
+
+
 def _block(asked: dict[str, Any], lines: _Lines) -> dict[str, Any]:
     """Run the jobs of a block at the same time; return what every worker did, or the first error."""
-    begin_s = time.monotonic() + HEAD_START_S
-    pipes: dict[int, tuple[int, int, int]] = {}  # reading end: child, job, rank
+    gate = _Gate(sum(len(settings["placement"]) for settings in asked["jobs"]))
+    workers = []
     for job, settings in enumerate(asked["jobs"]):
         ring = [
-            Address(address_of(server), port_of(job, rank))
+            Address(address_of(job, server), FIRST_PORT + MOST_WORKERS * job + rank)
             for rank, server in enumerate(settings["placement"])
         ]
-        for rank in range(len(ring)):
-            reading, writing = os.pipe()
-            child = os.fork()
-            if child == 0:
-                os.close(reading)
-                _work(writing, rank, ring, settings, begin_s)
-            os.close(writing)
-            pipes[reading] = (child, job, rank)
-    return {"begin_s": begin_s} | _gathered(pipes, lines)
+        workers += [_Worker(job, rank, ring, settings, gate) for rank in range(len(ring))]
+    try:
+        begin_s, answers = _gathered(workers, gate, lines)
+    finally:
+        gate.close()
+    errors = [f"job {each['job']}: {each['error']}" for each in answers if "error" in each]
+    return {"error": errors[0]} if errors else {"begin_s": begin_s, "workers": answers}
 
 
-def _work(writing: int, rank: int, ring: list[Address], settings: dict[str, Any], begin_s: float) -> None:
+def _gathered(
+    workers: list[_Worker], gate: _Gate, lines: _Lines
+) -> tuple[float | None, list[dict[str, Any]]]:
+    """Return when the block began, and what the workers said; the first error ends all of them."""
+    begin_s: float | None = None
+    by_pipe = {worker.reading: worker for worker in workers}
+    answers = []
+    with selectors.DefaultSelector() as selector:
+        for reading in (0, gate.ready, *by_pipe):
+            selector.register(reading, selectors.EVENT_READ)
+        while by_pipe:
+            for key, _ in selector.select():
+                if key.fd == 0:
+                    lines.more()
+                elif key.fd == gate.ready:
+                    begin_s = gate.count()
+                    if begin_s is not None:
+                        selector.unregister(gate.ready)
+                elif part := os.read(key.fd, 1 << 20):
+                    by_pipe[key.fd].text += part
+                else:
+                    selector.unregister(key.fd)
+                    worker = by_pipe.pop(key.fd)
+                    worker.end()
+                    answers.append(worker.said())
+                    if "error" in answers[-1]:
+                        for other in by_pipe.values():
+                            other.end()
+                        return begin_s, answers
+    return begin_s, answers
+
+
+def _work(writing: int, ring: list[Address], settings: dict[str, Any]) -> None:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        enter(settings["placement"][rank])
+        enter(settings["placement"][settings["rank"]])
         before = segments_again()
-        run = run_worker(
-            rank,
-            ring,
-            message_mb=settings["message_mb"],
-            compute_s=settings["compute_s"],
-            iterations=settings.get("iterations"),
-            seconds=settings.get("seconds"),
-            timeout_s=settings["timeout_s"],
-            start_at_s=begin_s + settings["start_s"],
-        )
-        said: dict[str, Any] = {
-            "iterations": run.iterations,
-            "sent_bytes": run.sent_bytes,
-            "waited_s": run.waited_s,
-            "segments_again": segments_again() - before,
-        }
+        said = (_ring_work if settings["python"] is None else _ddp_work)(ring, settings)
+        said["segments_again"] = segments_again() - before
     except RingschedError as error:
         said = {"error": str(error)}
     except BaseException as error:
@@ -252,30 +327,48 @@ def _work(writing: int, rank: int, ring: list[Address], settings: dict[str, Any]
     os._exit(0)
 
 
-def _gathered(pipes: dict[int, tuple[int, int, int]], lines: _Lines) -> dict[str, Any]:
-    texts = dict.fromkeys(pipes, b"")
-    errors: list[str] = []
-    with selectors.DefaultSelector() as selector:
-        for reading in (0, *pipes):
-            selector.register(reading, selectors.EVENT_READ)
-        num_open = len(pipes)
-        while num_open:
-            for key, _ in selector.select():
-                if key.fd == 0:
-                    lines.more()
-                elif part := os.read(key.fd, 1 << 20):
-                    texts[key.fd] += part
-                else:
-                    selector.unregister(key.fd)
-                    os.close(key.fd)
-                    os.waitpid(pipes[key.fd][0], 0)
-                    num_open -= 1
-    workers = []
-    for reading, (_, job, rank) in pipes.items():
-        said = json.loads(texts[reading]) if texts[reading] else {"error": "a worker died"}
-        errors += [f"job {job}: {said['error']}"] if "error" in said else []
-        workers.append({"job": job, "rank": rank} | said)
-    return {"error": errors[0]} if errors else {"workers": workers}
+def _ring_work(ring: list[Address], settings: dict[str, Any]) -> dict[str, Any]:
+    tell_ready, begin = settings["gate"]
+    os.write(tell_ready, b".")
+    (begin_s,) = BEGIN.unpack(os.read(begin, BEGIN.size))
+    run = run_worker(
+        settings["rank"],
+        ring,
+        message_mb=settings["message_mb"],
+        compute_s=settings["compute_s"],
+        iterations=settings["iterations"],
+        seconds=settings["seconds"],
+        timeout_s=settings["timeout_s"],
+        start_at_s=begin_s + settings["start_s"],
+    )
+    return {"iterations": run.iterations, "sent_bytes": run.sent_bytes, "waited_s": run.waited_s}
+
+
+def _ddp_work(ring: list[Address], settings: dict[str, Any]) -> dict[str, Any]:
+    """Run a rank of a DDP job in a Python that has torch."""
+    asked = settings | {"master": str(ring[0]), "world_size": len(ring)}
+    interface = interface_of(settings["job"])
+    done = subprocess.run(
+        [settings["python"], str(Path(__file__).with_name("ddp_worker.py")), json.dumps(asked)],
+        env={"PATH": os.environ.get("PATH", ""), "GLOO_SOCKET_IFNAME": interface, "OMP_NUM_THREADS": "1"},
+        pass_fds=settings["gate"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        said: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return {"error": f"a DDP rank failed: {last[:300]}"}
+    if "error" not in said:
+        # Exchange is what an iteration takes beyond its computation. A ring sends 2m(w-1)/w.
+        exchanges = [(start_s, whole_s - settings["compute_s"]) for start_s, whole_s in said["iterations"]]
+        said["iterations"] = [(*each, 0.0, settings["compute_s"]) for each in exchanges]
+        sent_mb = 2 * settings["message_mb"] * (len(ring) - 1) / len(ring)
+        said["sent_bytes"] = round(sent_mb * 1e6 * len(exchanges))
+    return said
 
 
 def _answer(content: dict[str, Any]) -> None:

@@ -11,11 +11,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from ringsched.calibrate.namespaces import MOST_JOBS, PAYLOAD, PORTS_PER_JOB
+from ringsched.calibrate.namespaces import MOST_JOBS, MOST_WORKERS, PAYLOAD
 from ringsched.calibrate.neighbours import RingBroken
 from ringsched.calibrate.noise import Noise, cpu_times, steal_between
 from ringsched.calibrate.worker import Iteration
@@ -45,7 +45,7 @@ ip link add port type veth peer name eth0 netns trial &&
 ip link set port master bridge up &&
 tc qdisc add dev port root handle 1: htb default 1 &&
 tc class add dev port parent 1: classid 1:1 htb rate 100mbit &&
-tc filter add dev port parent 1: protocol ip prio 1 u32 match ip dport 1 0xffff flowid 1:1
+tc filter add dev port parent 1: protocol ip prio 1 u32 match ip src 10.77.0.0/24 flowid 1:1
 """
 
 
@@ -80,16 +80,30 @@ SEGMENT_BYTES = 1514  # of a full frame
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestJob:
-    """A job to be run: a worker on each server listed, in the order of the ring."""
+    """A job to be run: a worker on each server listed, in the order of the ring.
+
+    Attributes
+    ----------
+    compute_s, backward_s
+        Computation of an iteration, and the part of it that is the backward pass.
+    start_s
+        When it starts, after the start of the block.
+    python
+        A Python with torch: the job is a real DDP job with as many buckets as given. None, the default, is a
+        plain ring that exchanges first and then computes.
+    """
 
     __test__ = False  # to pytest: this is none
 
     placement: tuple[int, ...]
     message_mb: float
     compute_s: float = 0.0
-    start_s: float = 0.0  # after the start of the block
+    start_s: float = 0.0
     iterations: int | None = None
     seconds: float | None = None
+    backward_s: float = 0.0
+    buckets: int = 1
+    python: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +132,9 @@ class BlockRun:
 
     @property
     def overhead(self) -> float | None:
-        """Bytes on the wire over the jobs' own; None if nothing went over a link."""
+        """Bytes on the wire over the jobs' own; None if nothing went over a link, and for DDP jobs."""
+        if any(run.job.python is not None for run in self.jobs):
+            return None  # what DDP sends before its first iteration is on the wire too
         crossing = sum(
             sent
             for run in self.jobs
@@ -204,18 +220,7 @@ class Testbed:
         for job in jobs:
             self._check(job)
         integer(len(jobs), "number of jobs", minimum=1, maximum=MOST_JOBS)
-        asked = [
-            {
-                "placement": job.placement,
-                "message_mb": job.message_mb,
-                "compute_s": job.compute_s,
-                "start_s": job.start_s,
-                "iterations": job.iterations,
-                "seconds": job.seconds,
-                "timeout_s": self.timeout_s,
-            }
-            for job in jobs
-        ]
+        asked = [asdict(job) | {"timeout_s": self.timeout_s} for job in jobs]
         before = cpu_times()
         said = self._ask({"jobs": asked}, PATIENCE_S + sum(self._most_s(job) for job in jobs))
         steal = steal_between(before, cpu_times())
@@ -238,8 +243,8 @@ class Testbed:
         return BlockRun(jobs=tuple(runs), noise=Noise(steal, max(shares)), traffic=traffic)
 
     def _check(self, job: TestJob) -> None:
-        if not 2 <= len(job.placement) <= PORTS_PER_JOB:
-            raise InputError(f"must have 2 to {PORTS_PER_JOB} workers, not {len(job.placement)}", field="job")
+        if not 2 <= len(job.placement) <= MOST_WORKERS:
+            raise InputError(f"must have 2 to {MOST_WORKERS} workers, not {len(job.placement)}", field="job")
         for server in job.placement:
             if not 0 <= server < self.servers:
                 raise InputError(f"names server {server}, but there are 0 to {self.servers - 1}", field="job")

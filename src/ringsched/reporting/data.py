@@ -7,9 +7,10 @@ from itertools import accumulate
 from typing import Any
 
 from ringsched._version import __version__
-from ringsched.analysis.explain.explain import explain
+from ringsched.analysis.explain.explain import ledger_of
 from ringsched.analysis.explain.ledger import Ledger
-from ringsched.analysis.metrics import Metrics, metrics_of
+from ringsched.analysis.explain.parts import Split
+from ringsched.analysis.metrics import Metrics, metrics_with
 from ringsched.analysis.planned_run import planned_run
 from ringsched.bounds.reasons import reason
 from ringsched.drawing import size_class, size_scale
@@ -207,11 +208,17 @@ def check_belongs(scenario: Scenario, label: str, plan: Plan) -> None:
 def _plan_data(problem: Problem, rows: Rows, times: Times, label: str, plan: Plan) -> dict[str, Any]:
     scenario = problem.scenario
     job_index = {job.name: at for at, job in enumerate(scenario.jobs)}
-    ledger, why_not = _ledger(scenario, plan)
+    ledger: Ledger | None = None
+    metrics: Metrics | None = None
     stretches: list[Stretches] = []
-    if ledger is not None:
-        stretches = stretches_of(problem, planned_run(problem, plan))
-    metrics = None if ledger is None else metrics_of(scenario, plan)
+    why_not = ""
+    try:
+        split = Split(problem, planned_run(problem, plan))
+    except InputError as error:
+        why_not = str(error)
+    else:
+        ledger, stretches = ledger_of(split, plan), stretches_of(split)
+        metrics = metrics_with(ledger.losses, scenario, plan)
     names = [job.name for job in scenario.jobs]
     slowed = {name: slowed_stretches(parts) for name, parts in zip(names, stretches, strict=False)}
     return {
@@ -225,11 +232,3 @@ def _plan_data(problem: Problem, rows: Rows, times: Times, label: str, plan: Pla
         "blame": None if ledger is None else blame_data(ledger, job_index, times),
         "losses": None if ledger is None else job_losses(ledger, times),
     }
-
-
-def _ledger(scenario: Scenario, plan: Plan) -> tuple[Ledger | None, str]:
-    """Return the ledger, or None and the reason if the plan does not run as stated."""
-    try:
-        return explain(scenario, plan), ""
-    except InputError as error:
-        return None, str(error)

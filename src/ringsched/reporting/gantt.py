@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from ringsched.analysis.explain.parts import Floats, Split
-from ringsched.engine.problem import Problem
-from ringsched.engine.state import Run
 from ringsched.formatting import consecutive
 from ringsched.model import Cluster, Placement, Plan, Server
 from ringsched.reporting.style import Times
@@ -104,12 +102,10 @@ class Stretches:
         return Stretches(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
-def stretches_of(problem: Problem, run: Run) -> list[Stretches]:
+def stretches_of(split: Split) -> list[Stretches]:
     """Return the stretches of every job."""
-    split = Split(problem, run)
     return [
-        _stretches(problem, split, job) if shape.links else Stretches.none()
-        for job, shape in enumerate(split.shapes)
+        _stretches(split, job) if shape.links else Stretches.none() for job, shape in enumerate(split.shapes)
     ]
 
 
@@ -134,7 +130,8 @@ def slowed_stretches(stretches: Stretches) -> list[Slowed]:
     ]
 
 
-def _stretches(problem: Problem, split: Split, job: int) -> Stretches:
+def _stretches(split: Split, job: int) -> Stretches:
+    problem = split.problem
     work, shape = problem.works[job], split.shapes[job]
     alone_s = problem.alone_tau(job, shape)
     intervals = split.intervals(job)

@@ -94,6 +94,18 @@ class Iteration(NamedTuple):
     backward_s: float
     buckets: int
 
+    def tau_s(self, bandwidth_gbps: float) -> float:
+        """Return tau_j when the slowest link of its ring has so much."""
+        # tau_j = 2m(w-1)/w / B + m(w-1)/w / C + xi2 * servers + forward * minibatch + backward, eq. (8).
+        gbit, communication_s, forward_s, backward_s, n = self
+        if gbit > 0:
+            communication_s += gbit / bandwidth_gbps if bandwidth_gbps > 0 else math.inf
+        if n == 1:
+            return forward_s + backward_s + communication_s
+        # Bucket i of n is ready after i/n of the backward pass, and is sent after the bucket before it.
+        # Either the last bucket waits for the backward pass, or all follow the first without a pause.
+        return forward_s + max(backward_s + communication_s / n, backward_s / n + communication_s)
+
 
 class Network:
     """The tree as numbered nodes: servers first, then switches."""
@@ -144,13 +156,18 @@ class Network:
             shares_server=any(count >= 2 for count in gpus_on.values()),
         )
 
-    def tau_s(self, job: Job, shape: Shape, crossing: Sequence[int] | None = None) -> float:
-        """Return tau_j when `crossing[v]` jobs cross each node's uplink; without it, the job is alone."""
+    def tau_s(self, job: Job, shape: Shape) -> float:
+        """Return tau_j of a job alone."""
+        return self.tau_at(job, self.bandwidth_gbps(shape), shape.num_servers)
+
+    def bandwidth_gbps(self, shape: Shape, crossing: Sequence[int] | None = None) -> float:
+        """Return B_j when `crossing[v]` jobs cross each node's uplink; without it, the job is alone."""
         bandwidth = self.intra_gbps if shape.shares_server else math.inf
         for node in shape.crossed:
-            factor = self.factors[1 if crossing is None else crossing[node]]
-            bandwidth = min(bandwidth, self.uplinks_gbps[node] / factor)
-        return self.tau_at(job, bandwidth, shape.num_servers)
+            part = self.uplinks_gbps[node] / self.factors[1 if crossing is None else crossing[node]]
+            if part < bandwidth:
+                bandwidth = part
+        return bandwidth
 
     def best_tau_s(self, job: Job) -> float:
         """Return the best case over all placements: one server, or the fewest that hold the job."""
@@ -183,15 +200,7 @@ class Network:
 
     def tau_at(self, job: Job, bandwidth_gbps: float, num_servers: int) -> float:
         """Return tau_j when the slowest link of its ring has so much, and it uses so many servers."""
-        # tau_j = 2m(w-1)/w / B + m(w-1)/w / C + xi2 * servers + forward * minibatch + backward, eq. (8).
-        gbit, other_s, forward_s, backward_s, n = self.iteration(job, num_servers)
-        exchange_s = 0.0
-        if gbit > 0:
-            exchange_s = gbit / bandwidth_gbps if bandwidth_gbps > 0 else math.inf
-        communication_s = exchange_s + other_s
-        # Bucket i of n is ready after i/n of the backward pass, and is sent after the bucket before it.
-        # Either the last bucket waits for the backward pass, or all follow the first without a pause.
-        return forward_s + max(backward_s + communication_s / n, backward_s / n + communication_s)
+        return self.iteration(job, num_servers).tau_s(bandwidth_gbps)
 
     def iteration(self, job: Job, num_servers: int) -> Iteration:
         """Return the parts of an iteration of a job on so many servers."""

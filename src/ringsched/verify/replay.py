@@ -96,7 +96,10 @@ class Replay:
         """Return tau of each touched job; if links are fair, everybody connected with them is one."""
         network, runs = self._network, self._runs
         if not network.is_fair:
-            return {at: network.tau_s(runs[at].job, runs[at].shape, self._crossing) for at in touched}
+            bandwidth_gbps, iterations = network.bandwidth_gbps, self._iterations
+            return {
+                at: iterations[at].tau_s(bandwidth_gbps(runs[at].shape, self._crossing)) for at in touched
+            }
         taus = {at: self._alone_taus[at] for at in touched}
         rings = [at for at in touched if self._crossed[at] and self._sent_gbit[at] > 0]
         if network.is_phased:

@@ -10,13 +10,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ringsched import api
 from ringsched._version import __version__
-from ringsched.analysis.metrics import metrics_of
+from ringsched.analysis.metrics import metrics_in
+from ringsched.bounds.lower_bound import lower_bounds
+from ringsched.engine.problem import problem_of
 from ringsched.errors import Infeasible, RingschedError
 from ringsched.model import Scenario
-from ringsched.model.objective import MAKESPAN
-from ringsched.policies.custom import CustomPolicy
+from ringsched.model.objective import MAKESPAN, objective_named
+from ringsched.policies.custom import CustomPolicy, policy_of
+from ringsched.policies.plans import planned, settings_of
+from ringsched.policies.table import policy_named
 
 NOT_RUN, OK, INFEASIBLE = "not run", "ok", "infeasible"
 
@@ -105,20 +108,17 @@ def run_task(task: Task) -> ComparisonRow:
         )
     started = time.perf_counter()
     try:
-        plan = api.plan(
-            task.scenario,
-            task.policy,
-            order=task.order,
-            seed=task.row.seed or 0,
-            objective=task.row.objective,
-            **task.limits,
-        )
+        problem = problem_of(task.scenario)
+        policy = policy_named(task.policy) if isinstance(task.policy, str) else policy_of(task.policy)
+        seed, objective = task.row.seed or 0, task.row.objective
+        settings = settings_of(policy, order=task.order, seed=seed, objective=objective, **task.limits)
+        plan = planned(problem, policy, settings)
     except Infeasible:
         planning_s = time.perf_counter() - started
-        bound_s = api.lower_bounds(task.scenario, task.row.objective)[0].value_s
+        bound_s = lower_bounds(problem, objective_named(task.row.objective))[0].value_s
         return replace(task.row, status=INFEASIBLE, lower_bound_s=bound_s, planning_s=planning_s)
     planning_s = time.perf_counter() - started
-    return replace(task.row, status=OK, planning_s=planning_s, **asdict(metrics_of(task.scenario, plan)))
+    return replace(task.row, status=OK, planning_s=planning_s, **asdict(metrics_in(problem, plan)))
 
 
 # Planning code cannot import it (see the import layers), so it changes no row.

@@ -46,13 +46,13 @@ def explain(scenario: Scenario, plan: Plan) -> Ledger:
     True
     """
     problem = problem_of(instance(scenario, "scenario", Scenario))
-    run = planned_run(problem, instance(plan, "plan", Plan))
-    return _ledger(problem, run, plan)
+    return ledger_of(Split(problem, planned_run(problem, instance(plan, "plan", Plan))), plan)
 
 
-def _ledger(problem: Problem, run: Run, plan: Plan) -> Ledger:
-    split, links = Split(problem, run), _links(problem.scenario)
-    waited_for = _waited_for(problem, run)
+def ledger_of(split: Split, plan: Plan) -> Ledger:
+    """Return the ledger of a plan whose run has been split."""
+    problem, run = split.problem, split.run
+    links, waited_for = _links(problem.scenario), _waited_for(problem, run)
     labels = [label for label, _, _ in links]
     jobs, shares = [], []
     lost_on_link = np.zeros(len(links))

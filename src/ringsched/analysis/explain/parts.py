@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.contention.fabric import Extremes
-from ringsched.contention.iteration_time import hidden_in
+from ringsched.contention.iteration_time import Work, hidden_in
 from ringsched.contention.network import Shape
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
@@ -106,8 +106,7 @@ class Split:
     """Splits the durations of a run's jobs."""
 
     def __init__(self, problem: Problem, run: Run) -> None:
-        self._problem = problem
-        self._run = run
+        self.problem, self.run = problem, run
         self.shapes: tuple[Shape, ...] = tuple(problem.shape(gpus) for gpus in run.gpus)
         self.timelines: tuple[Timeline, ...] = timelines_of(
             run, self.shapes, len(problem.network.uplink_gbps)
@@ -117,6 +116,7 @@ class Split:
         # By number of jobs; f at 0 has no meaning.
         self.factors = np.array([1.0, *(fabric.model.factor(n) for n in range(1, most_jobs + 1))])
         self._extremes = Extremes(fabric, sum(gpus >= 2 for gpus in problem.gpus))
+        self._best_taus: dict[tuple[int, Work], float] = {}  # jobs are of few kinds
         rings = [fabric.ring(work, shape) for work, shape in zip(problem.works, self.shapes, strict=True)]
         self._paces = fabric.paces(rings, run.starts, run.finishes)
         self._slows = np.array(
@@ -130,12 +130,12 @@ class Split:
 
     def parts(self, job: int, lost_s: Floats) -> Parts:
         """Return the parts of a job's duration, given what it loses in each interval."""
-        problem, clock = self._problem, self._problem.clock
+        problem, clock = self.problem, self.problem.clock
         iterations, alone_tau = problem.iterations[job], self._alone_tau(job)
         best_tau = alone_tau  # a running job cannot choose its placement
         if job not in problem.running:
-            best_tau = self._extremes.best_case_tau(problem.works[job], problem.gpus[job])
-        duration_s = clock.seconds(self._run.finishes[job] - self._run.starts[job])
+            best_tau = self._best_tau(problem.gpus[job], problem.works[job])
+        duration_s = clock.seconds(self.run.finishes[job] - self.run.starts[job])
         # Rounding may put the best case slightly above an equal placement.
         spreading_s = max(0.0, iterations * (alone_tau - best_tau))
         parts_s = (iterations * best_tau, spreading_s, math.fsum(lost_s.tolist()))
@@ -153,14 +153,14 @@ class Split:
         """Return the intervals of a job that crosses links."""
         paces = self._paces
         own = slice(paces.first[job], paces.first[job + 1])
-        instants = np.append(paces.instant[own], float(self._run.finishes[job]))
+        instants = np.append(paces.instant[own], float(self.run.finishes[job]))
         links = np.array(self.shapes[job].links)
         # Without contention the link does not matter.
         bottleneck = np.searchsorted(links, np.maximum(paces.link[own], links[0]))
         taus = paces.tau[own]
         done = self._iterations_in(job, taus, np.diff(instants))
         lost_s = done * (taus - self._alone_tau(job))
-        work, hidden_s = self._problem.works[job], np.zeros(len(taus))
+        work, hidden_s = self.problem.works[job], np.zeros(len(taus))
         if work.overlap > 0:
             hidden_s = done * np.array([hidden_in(work, tau) for tau in taus.tolist()])
         return Intervals(instants, bottleneck, paces.num_jobs[own], lost_s, hidden_s)
@@ -169,7 +169,7 @@ class Split:
         """Return the communication that a job's backward passes hide; without intervals it is alone."""
         if intervals is not None:
             return math.fsum(intervals.hidden_s.tolist())
-        return self._problem.iterations[job] * hidden_in(self._problem.works[job], self._alone_tau(job))
+        return self.problem.iterations[job] * hidden_in(self.problem.works[job], self._alone_tau(job))
 
     def shares(self, job: int, intervals: Intervals) -> Shares:
         """Return the shares of the jobs that slow a job: equal parts for those on the bottleneck."""
@@ -196,7 +196,7 @@ class Split:
 
     def _iterations_in(self, job: int, taus: Floats, lengths: Floats) -> Floats:
         """Return how many iterations a job completes in each interval."""
-        clock, iterations = self._problem.clock, self._problem.iterations[job]
+        clock, iterations = self.problem.clock, self.problem.iterations[job]
         different, which = np.unique(taus, return_inverse=True)
         rates = np.array([clock.rate(tau) for tau in different.tolist()], dtype=np.float64)
         done = np.cumsum(clock.done(lengths, rates[which]))
@@ -204,5 +204,11 @@ class Split:
         in_each: Floats = np.diff(np.minimum(done, iterations), prepend=0.0)
         return in_each
 
+    def _best_tau(self, gpus: int, work: Work) -> float:
+        found = self._best_taus.get((gpus, work))
+        if found is None:
+            found = self._best_taus[gpus, work] = self._extremes.best_case_tau(work, gpus)
+        return found
+
     def _alone_tau(self, job: int) -> float:
-        return self._problem.alone_tau(job, self.shapes[job])
+        return self.problem.alone_tau(job, self.shapes[job])

@@ -22,26 +22,16 @@ from ringsched.calibrate.fit import calibration_of, fit_measurements
 from ringsched.calibrate.links import carried
 from ringsched.calibrate.neighbours import RingBroken
 from ringsched.calibrate.predict import Placed, predict
-from ringsched.calibrate.testbed import NoRights, Testbed, TestJob, check_rights
+from ringsched.calibrate.testbed import Testbed, TestJob
 from ringsched.errors import InputError
 from ringsched.model.calibration import Calibration
 
-pytestmark = pytest.mark.testbed  # alone on the machine: `make testbed`
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("rights")]  # alone on the machine: `make testbed`
 SUSPECT = "the machine is too busy for a measurement: suspect, not wrong"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _rights() -> None:
-    try:
-        check_rights()
-    except NoRights as error:
-        if os.environ.get("RINGSCHED_TESTBED") == "required":
-            raise
-        pytest.skip(f"NO TESTBED, CALIBRATION IS NOT TRIED FOR REAL: {error}")
-
-
 @pytest.fixture(scope="module")
-def testbed() -> Iterator[Testbed]:
+def testbed(rights: None) -> Iterator[Testbed]:
     with Testbed(4, 200.0) as made:
         yield made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median, quantiles
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ class MeasuredBlock:
     sent_again: float  # share of the bytes on the wire
     num_tries: int
     by_processor: bool  # limited by cores, not by links: waiting for a core is a part of it
+    settled: tuple[float, ...] = ()  # of each job: how far it is behind the first one, see `settled_of`
 
     @property
     def suspect(self) -> bool:
@@ -73,8 +74,10 @@ def measurements_of(block: MeasuredBlock) -> list[Measurement]:
             message_mb=job.message_mb,
             seconds=float(f"{seconds:.6g}"),
             compute_s=job.compute_s,
-            reduce_s=float(f"{medians.reduce_s:.4g}"),
+            reduce_s=None if job.python is not None else float(f"{medians.reduce_s:.4g}"),
             job=chr(ord("a") + at),
+            backward_s=job.backward_s,
+            buckets=job.buckets,
         )
         for at, (job, medians, seconds) in enumerate(
             zip(block.jobs, block.medians, block.seconds, strict=True)
@@ -108,6 +111,20 @@ def typical_s(iterations: Sequence[Iteration], *, alike: bool) -> float:
     return (median if alike else fmean)(each.seconds for each in iterations)
 
 
+def settled_of(runs: Sequence[JobRun]) -> tuple[float, ...]:
+    """Return where each job has settled: its last start after one of the first job, in iterations of that.
+
+    0 is in step, 0.5 is half an iteration apart.
+    """
+    firsts = runs[0].iterations
+    lasts = [run.iterations[-2 if len(run.iterations) > 1 else -1].start_s for run in runs]
+    found = []
+    for start_s in lasts:
+        before = [each for each in firsts if each.start_s <= start_s + 1e-9] or [firsts[0]]
+        found.append((start_s - before[-1].start_s) / before[-1].seconds % 1)
+    return tuple(found)
+
+
 def _measured(name: str, run: BlockRun, number: int, by_processor: bool) -> MeasuredBlock:
     counted = while_all_run(run.jobs)
     spread = 0.0
@@ -124,6 +141,7 @@ def _measured(name: str, run: BlockRun, number: int, by_processor: bool) -> Meas
         sent_again=run.sent_again,
         num_tries=number,
         by_processor=by_processor,
+        settled=settled_of(run.jobs),
     )
 
 
@@ -214,12 +232,19 @@ def run_procedure(
     *,
     repeats: int = 1,
     quick: bool = False,
+    python: str | None = None,
     on_try: Callable[[str, int], None] | None = None,
 ) -> Calibrated:
-    """Measure all blocks, repeatedly if requested."""
+    """Measure all blocks, repeatedly if requested; with a Python that has torch, by DDP jobs."""
     planned = planned_blocks(testbed.servers, testbed.payload_gbps, quick=quick)
     blocks = [
-        measure(testbed, block.name, block.jobs, by_processor=block.by_processor, on_try=on_try)
+        measure(
+            testbed,
+            block.name,
+            [replace(job, python=python) for job in block.jobs],
+            by_processor=block.by_processor,
+            on_try=on_try,
+        )
         for _ in range(repeats)
         for block in planned
     ]

@@ -45,7 +45,7 @@ class CarriedOut:
         return max(job.measured_finish_s for job in self.jobs)
 
 
-def bed_for(scenario: Scenario, plan: Plan) -> Testbed:
+def bed_for(scenario: Scenario, plan: Plan, python: str | None = None) -> Testbed:
     """Return a testbed like the scenario's cluster, or raise if its plan cannot run on one."""
     cluster = scenario.cluster
     if len(cluster.servers) > MOST_SERVERS:
@@ -62,6 +62,10 @@ def bed_for(scenario: Scenario, plan: Plan) -> Testbed:
             raise InputError(
                 f"job {job.name!r} cannot run on the testbed: it exchanges nothing, or is already running"
             )
+        if job.buckets > 1 and python is None:
+            raise InputError(
+                f"job {job.name!r} has {job.buckets} buckets, which rings do not have; use --worker torch"
+            )
     if plan.makespan_s > LONGEST_S:
         raise InputError(
             f"the plan takes {plan.makespan_s:.0f} s; the testbed runs at most {LONGEST_S:.0f} s"
@@ -69,8 +73,8 @@ def bed_for(scenario: Scenario, plan: Plan) -> Testbed:
     return Testbed(len(cluster.servers), cluster.inter_server_gbps * 1e3 / PAYLOAD)
 
 
-def carry_out(scenario: Scenario, plan: Plan, testbed: Testbed) -> CarriedOut:
-    """Run the jobs of a plan on a started testbed."""
+def carry_out(scenario: Scenario, plan: Plan, testbed: Testbed, python: str | None = None) -> CarriedOut:
+    """Run the jobs of a plan on a started testbed; with a Python that has torch, as DDP jobs."""
     at = {server.name: index for index, server in enumerate(scenario.cluster.servers)}
     origin_s = problem_of(scenario).origin_s
     jobs = [
@@ -80,6 +84,9 @@ def carry_out(scenario: Scenario, plan: Plan, testbed: Testbed) -> CarriedOut:
             compute_s=job.compute_s,
             start_s=planned.start_s - origin_s,
             iterations=job.iterations,
+            backward_s=0.0 if python is None else job.backward_s,
+            buckets=job.buckets,
+            python=python,
         )
         for job, planned in zip(scenario.jobs, plan.jobs, strict=True)
     ]

@@ -1,8 +1,8 @@
 """One rank of a real DistributedDataParallel job over gloo, for the testbed.
 
-The testbed starts this file with a Python that has PyTorch. It imports nothing of ringsched, and runs on
-Python 3.9 or newer with any PyTorch from 1.13 on. The settings are the first argument, as JSON. The result
-is one line of JSON on standard output.
+The testbed starts this file with a Python that has PyTorch, and so can torchrun. It imports nothing of
+ringsched, and runs on Python 3.9 or newer with any PyTorch from 1.13 on. The settings are the first argument,
+as JSON. The result is one line of JSON on standard output.
 
 The model has as many layers as the job has buckets. A layer computes by sleeping, as a GPU computes
 without the CPU. Its gradient is ready when its part of the backward pass is over, and fills one bucket.
@@ -26,6 +26,17 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
+DEFAULTS = {
+    "message_mb": 8.0,
+    "compute_s": 0.0,
+    "backward_s": 0.0,
+    "buckets": 1,
+    "iterations": None,
+    "seconds": None,
+    "start_s": 0.0,
+    "timeout_s": 60.0,
+    "gate": None,  # where to report that this rank is ready, and to read when it begins
+}
 BYTES = 4  # of a float32
 MIB = 1 << 20
 
@@ -70,7 +81,7 @@ def model_of(settings: dict[str, Any]) -> Any:
     elements = max(2, round(settings["message_mb"] * 1e6 / BYTES / num_layers))
     forward_s = (settings["compute_s"] - settings["backward_s"]) / num_layers
     layers = [
-        Layer(elements, settings["rank"], forward_s, settings["backward_s"] / num_layers)
+        Layer(elements, dist.get_rank(), forward_s, settings["backward_s"] / num_layers)
         for _ in range(num_layers)
     ]
     # DDP closes a bucket once it has reached its cap; its own first cap is 1 MiB.
@@ -84,19 +95,15 @@ def model_of(settings: dict[str, Any]) -> Any:
 def train(settings: dict[str, Any]) -> dict[str, Any]:
     """Run iterations until they are done, or until all ranks have voted to stop."""
     torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo",
-        init_method=f"tcp://{settings['master']}",
-        rank=settings["rank"],
-        world_size=settings["world_size"],
-        timeout=timedelta(seconds=settings["timeout_s"]),
-    )
+    # Rank, world size and the address of rank 0 are in the environment.
+    dist.init_process_group("gloo", timeout=timedelta(seconds=settings["timeout_s"]))
     model = model_of(settings)
     first = model.module[0]  # its gradient is ready last
     value = torch.zeros(1, requires_grad=True)
     warm_up(model, value)
-    begin_s = beginning(*settings["gate"])
-    time.sleep(max(0.0, begin_s + settings["start_s"] - time.monotonic()))
+    if settings["gate"] is not None:
+        begin_s = beginning(*settings["gate"])
+        time.sleep(max(0.0, begin_s + settings["start_s"] - time.monotonic()))
     waited_s = waiting_s()
     end_s = None if settings["seconds"] is None else time.monotonic() + settings["seconds"]
     iterations: list[tuple[float, float]] = []
@@ -105,7 +112,7 @@ def train(settings: dict[str, Any]) -> dict[str, Any]:
         first.vote = float(end_s is not None and begun_s >= end_s)
         step(model, value)
         iterations.append((begun_s, time.monotonic() - begun_s))
-        check(first, settings)
+        check(first)
         if float(first.weight.grad[-1]) > 0:
             break
     result = {
@@ -142,12 +149,11 @@ def step(model: Any, value: Any) -> None:
     model(value).sum().backward()
 
 
-def check(layer: Layer, settings: dict[str, Any]) -> None:
+def check(layer: Layer) -> None:
     """Raise unless the gradient is the mean over all ranks."""
-    assert layer.weight.grad is not None
-    found, expected = float(layer.weight.grad[0]), (settings["world_size"] + 1) / 2
+    found, expected = float(layer.weight.grad[0]), (dist.get_world_size() + 1) / 2
     if abs(found - expected) > 1e-3 * expected:
-        raise RuntimeError(f"rank {settings['rank']} has the gradient {found}, not {expected}")
+        raise RuntimeError(f"rank {dist.get_rank()} has the gradient {found}, not {expected}")
 
 
 def bucket_bytes(model: Any) -> list[int]:
@@ -168,7 +174,7 @@ def waiting_s() -> float:
 def main() -> None:
     """Train, and print the result or the error."""
     try:
-        result = train(json.loads(sys.argv[1]))
+        result = train(DEFAULTS | json.loads(sys.argv[1]))
     except Exception as error:  # whatever it is, the testbed reports it
         result = {"error": f"a DDP rank failed: {type(error).__name__}: {' '.join(str(error).split())[:300]}"}
     sys.stdout.write(json.dumps(result) + "\n")

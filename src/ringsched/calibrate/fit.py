@@ -23,6 +23,7 @@ from ringsched.calibrate.sharing import (
     share_at,
     table_of,
 )
+from ringsched.contention.iteration_time import iteration_time_s
 from ringsched.errors import InputError
 from ringsched.formats.calibration import write_calibration
 from ringsched.formatting import counted, one_line
@@ -134,8 +135,9 @@ def _residuals(
         ring_s = links.exchange_s(row) + links.latency_s(row)
         duty = round(ring_s / (ring_s + row.compute_s), 9)
         contending = max(1.0, shares.get(duty, 1.0) * row.concurrent)
-        fixed_s = row.seconds - row.ring_s + links.latency_s(row)
-        found.append(Residual(row=row, fitted_s=links.exchange_s(row) * factor(contending) + fixed_s))
+        ring_s = links.exchange_s(row) * factor(contending) + links.latency_s(row) + (row.reduce_s or 0.0)
+        fitted_s = iteration_time_s(0.0, ring_s, 0.0, *row.computation, math.inf)
+        found.append(Residual(row=row, fitted_s=fitted_s))
     return tuple(found)
 
 

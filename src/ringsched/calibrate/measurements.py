@@ -11,6 +11,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from ringsched.contention.iteration_time import Work, hidden_in, overlap_of
 from ringsched.errors import InputError
 from ringsched.formats.decode import build, check_keys
 from ringsched.formats.files import read_text, save_table
@@ -37,6 +38,9 @@ class Measurement(Replaceable):
         How much of it was computation, and how much summing up, where that was measured.
     job
         Which of the concurrent jobs it was. Rows that differ only in this are one block.
+    backward_s, buckets
+        The part of `compute_s` that is the backward pass, and in how many buckets the gradients are sent
+        meanwhile. With more than one, a part of the exchange is hidden.
 
     Examples
     --------
@@ -53,10 +57,14 @@ class Measurement(Replaceable):
     compute_s: float = 0.0
     reduce_s: float | None = None
     job: str = ""
+    backward_s: float = 0.0
+    buckets: int = 1
 
     def __post_init__(self) -> None:
         settle(
             self,
+            backward_s=number(self.backward_s, "backward_s", minimum=0),
+            buckets=integer(self.buckets, "buckets", minimum=1),
             servers=integer(self.servers, "servers", minimum=1),
             workers=integer(self.workers, "workers", minimum=2),
             concurrent=integer(self.concurrent, "concurrent", minimum=1),
@@ -70,6 +78,8 @@ class Measurement(Replaceable):
             raise InputError(
                 f"must be at least servers ({self.servers}), not {self.workers}", field="workers"
             )
+        if self.backward_s > self.compute_s:
+            raise InputError("must not be above compute_s, of which it is a part", field="backward_s")
         if self.compute_s + (self.reduce_s or 0.0) >= self.seconds:
             raise InputError(
                 "must be more than compute_s and reduce_s, which are a part of it", field="seconds"
@@ -82,8 +92,14 @@ class Measurement(Replaceable):
 
     @property
     def ring_s(self) -> float:
-        """The iteration without computation and without the part of the summing up that was measured."""
-        return self.seconds - self.compute_s - (self.reduce_s or 0.0)
+        """The communication, hidden or not, without the part of the summing up that was measured."""
+        hidden_s = hidden_in(Work(0.0, 0.0, *self.computation), self.seconds)
+        return self.seconds - self.compute_s + hidden_s - (self.reduce_s or 0.0)
+
+    @property
+    def computation(self) -> tuple[float, float, float]:
+        """Seconds of both passes and of the backward pass, and the overlap, as an iteration time needs it."""
+        return self.compute_s, self.backward_s, overlap_of(self.buckets)
 
     @property
     def computes(self) -> bool:
@@ -175,7 +191,7 @@ def _float(cell: str) -> float | None:
 
 COLUMNS = tuple(field.name for field in fields(Measurement))
 REQUIRED = tuple(field.name for field in fields(Measurement) if field.default is MISSING)
-_WHOLE = ("servers", "workers", "concurrent")
+_WHOLE = ("servers", "workers", "concurrent", "buckets")
 
 
 def load_measurements(

@@ -346,11 +346,18 @@ def _ring_work(ring: list[Address], settings: dict[str, Any]) -> dict[str, Any]:
 
 def _ddp_work(ring: list[Address], settings: dict[str, Any]) -> dict[str, Any]:
     """Run a rank of a DDP job in a Python that has torch."""
-    asked = settings | {"master": str(ring[0]), "world_size": len(ring)}
-    interface = interface_of(settings["job"])
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "GLOO_SOCKET_IFNAME": interface_of(settings["job"]),
+        "MASTER_ADDR": ring[0].host,
+        "MASTER_PORT": str(ring[0].port),
+        "RANK": str(settings["rank"]),
+        "WORLD_SIZE": str(len(ring)),
+        "OMP_NUM_THREADS": "1",
+    }
     done = subprocess.run(
-        [settings["python"], str(Path(__file__).with_name("ddp_worker.py")), json.dumps(asked)],
-        env={"PATH": os.environ.get("PATH", ""), "GLOO_SOCKET_IFNAME": interface, "OMP_NUM_THREADS": "1"},
+        [settings["python"], str(Path(__file__).with_name("ddp_worker.py")), json.dumps(settings)],
+        env=environment,
         pass_fds=settings["gate"],
         stdin=subprocess.DEVNULL,
         capture_output=True,

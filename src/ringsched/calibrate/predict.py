@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ringsched.contention.fabric import Fabric
-from ringsched.contention.iteration_time import GIGABITS_PER_MEGABYTE, Ring, Work
+from ringsched.contention.iteration_time import GIGABITS_PER_MEGABYTE, Ring, Work, overlap_of
 from ringsched.contention.network import CORE, Network
 from ringsched.contention.sharing import model_of
 from ringsched.errors import InputError
@@ -25,6 +25,8 @@ def simulate_exchanges(
 ) -> list[float]:
     """Return the mean seconds per iteration of jobs whose exchanges share links fairly at every moment.
 
+    A job starts with its forward pass.
+
     Examples
     --------
     >>> pair = [Placed(placement=(0, 1), message_mb=2.0, compute_s=0.1)] * 2
@@ -39,27 +41,61 @@ def simulate_exchanges(
     if calibration.intra_server_gbps is None and any(len(job.servers) == 1 for job in jobs):
         raise InputError("is needed for a job inside one server", field="intra_server_gbps")
     rates_of = _fair_rates(jobs, calibration)
-    rests_s = [rest_s(job, calibration) for job in jobs]
-    wakes_s = list(starts_s)  # when the computation of a job ends
-    left_gbit = [0.0] * len(jobs)  # above 0: it exchanges
-    ends_s: list[list[float]] = [[] for _ in jobs]  # of exchanges
-    now_s = min(wakes_s)
+    rings = [_Buckets(job, calibration, start_s) for job, start_s in zip(jobs, starts_s, strict=True)]
+    now_s = min(ring.wakes_s for ring in rings)
     while now_s < seconds:
-        for at, job in enumerate(jobs):
-            if left_gbit[at] <= 0 and wakes_s[at] <= now_s:
-                left_gbit[at] = job.exchange_gbit
-        rates = rates_of(frozenset(at for at in range(len(jobs)) if left_gbit[at] > 0))
-        ends = [now_s + left_gbit[at] / rate for at, rate in rates.items()]
-        wakes = [wakes_s[at] for at in range(len(jobs)) if at not in rates]
+        for ring in rings:
+            if ring.left_gbit <= 0 and ring.wakes_s <= now_s:
+                ring.send()
+        rates = rates_of(frozenset(at for at, ring in enumerate(rings) if ring.left_gbit > 0))
+        ends = [now_s + rings[at].left_gbit / rate for at, rate in rates.items()]
+        wakes = [ring.wakes_s for at, ring in enumerate(rings) if at not in rates]
         step_s = max(0.0, min(ends + wakes) - now_s)
         now_s += step_s
         for at, rate in rates.items():
-            left_gbit[at] -= rate * step_s
-            if left_gbit[at] <= 1e-9 * jobs[at].exchange_gbit:
-                left_gbit[at] = 0.0
-                ends_s[at].append(now_s)
-                wakes_s[at] = now_s + rests_s[at]
-    return [_mean_s(each) for each in ends_s]
+            rings[at].advance(rate * step_s, now_s)
+    return [_mean_s(ring.ends_s) for ring in rings]
+
+
+class _Buckets:
+    """A job that computes, and sends each bucket when it is ready and the one before it has been sent."""
+
+    def __init__(self, job: Placed, calibration: Calibration, start_s: float) -> None:
+        self._each_gbit = job.exchange_gbit / job.buckets
+        # Reduction and latency follow the exchange of every bucket.
+        self._after_s = other_s(job, calibration) / job.buckets
+        self._forward_s = job.compute_s - job.backward_s
+        self._each_backward_s = job.backward_s / job.buckets
+        self._num_buckets = job.buckets
+        self.left_gbit = 0.0  # above 0: it exchanges
+        self.ends_s: list[float] = []  # of iterations
+        self._begin(start_s)
+
+    def _begin(self, now_s: float) -> None:
+        self._backward_from_s, self._num_sent = now_s + self._forward_s, 0
+        self.wakes_s = self._ready_s()
+
+    def _ready_s(self) -> float:
+        """Return when the next bucket is ready."""
+        return self._backward_from_s + (self._num_sent + 1) * self._each_backward_s
+
+    def send(self) -> None:
+        """Begin to send the next bucket."""
+        self.left_gbit = self._each_gbit
+
+    def advance(self, gbit: float, now_s: float) -> None:
+        """Count what has been sent; after the last bucket the next iteration begins."""
+        self.left_gbit -= gbit
+        if self.left_gbit > 1e-9 * self._each_gbit:
+            return
+        self.left_gbit = 0.0
+        self._num_sent += 1
+        free_s = now_s + self._after_s
+        if self._num_sent < self._num_buckets:
+            self.wakes_s = max(free_s, self._ready_s())
+            return
+        self.ends_s.append(free_s)
+        self._begin(free_s)
 
 
 def _fair_rates(
@@ -89,11 +125,16 @@ MODELS = ("phases", "max-min", "paper")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A job as the models see it: the server of each worker, what is exchanged, how long it computes."""
+    """A job as the models see it: the server of each worker, what is exchanged, how long it computes.
+
+    `backward_s` is the part of `compute_s` in which the gradients become ready, in `buckets` parts.
+    """
 
     placement: tuple[int, ...]
     message_mb: float
     compute_s: float = 0.0
+    backward_s: float = 0.0
+    buckets: int = 1
 
     def __post_init__(self) -> None:
         servers = sequence(self.placement, "placement", "servers")
@@ -104,7 +145,11 @@ class Placed:
             placement=tuple(integer(server, "placement", minimum=0) for server in servers),
             message_mb=number(self.message_mb, "message_mb", above=0),
             compute_s=number(self.compute_s, "compute_s", minimum=0),
+            backward_s=number(self.backward_s, "backward_s", minimum=0),
+            buckets=integer(self.buckets, "buckets", minimum=1),
         )
+        if self.backward_s > self.compute_s:
+            raise InputError("must not be above compute_s, of which it is a part", field="backward_s")
 
     @property
     def servers(self) -> frozenset[int]:
@@ -143,10 +188,10 @@ def predict(jobs: Sequence[Placed], calibration: Calibration, model: str = "phas
     return [paces[at].tau for at in range(len(jobs))]
 
 
-def rest_s(job: Placed, calibration: Calibration) -> float:
-    """Return everything in an iteration but the exchange."""
+def other_s(job: Placed, calibration: Calibration) -> float:
+    """Return what an iteration communicates beside the exchange: reduction and latency."""
     latency_s = (calibration.server_latency_ms or 0.0) * 1e-3 * len(job.servers)
-    return _reduce_s(job, calibration) + latency_s + job.compute_s
+    return _reduce_s(job, calibration) + latency_s
 
 
 def _reduce_s(job: Placed, calibration: Calibration) -> float:
@@ -175,5 +220,11 @@ def fabric_of_servers(jobs: Sequence[Placed], calibration: Calibration, model: s
 
 
 def _ring(job: Placed, fabric: Fabric, calibration: Calibration) -> Ring:
-    work = Work(job.exchange_gbit, _reduce_s(job, calibration), job.compute_s)
+    work = Work(
+        job.exchange_gbit,
+        _reduce_s(job, calibration),
+        job.compute_s,
+        job.backward_s,
+        overlap_of(job.buckets),
+    )
     return fabric.ring(work, fabric.shape(Counter(job.placement)))

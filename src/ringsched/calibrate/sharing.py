@@ -51,6 +51,8 @@ def blocks_of(rows: Sequence[Measurement], links: Links) -> list[Block]:
     together: dict[tuple[object, ...], list[Measurement]] = defaultdict(list)
     seen: Counter[tuple[object, ...]] = Counter()
     for at, row in enumerate(rows):
+        if row.buckets > 1:
+            continue  # what neighbours cost depends on what is hidden: predicted, but not fitted
         if row.concurrent > 1 and row.servers > 1 and links.exchange_s(row) > SMALL * _alone_s(row, links):
             key = (*_like(row), row.concurrent, row.job or at)
             seen[key] += 1
@@ -159,7 +161,7 @@ def _alone_s(row: Measurement, links: Links) -> float:
 
 
 def _like(row: Measurement) -> tuple[object, ...]:
-    return (row.servers, row.workers, row.message_mb, row.compute_s)
+    return (row.servers, row.workers, row.message_mb, row.compute_s, row.buckets)
 
 
 ENDS: tuple[End, ...] = ("value", "low", "high")

@@ -36,6 +36,9 @@ class ValidatedJob:
     measured_s: float
     predicted_s: dict[str, float]  # by model
     suspect: bool
+    buckets: int = 1
+    by_start_s: tuple[float, ...] = ()  # measured from each random start, whose mean is `measured_s`
+    settled: tuple[float, ...] = ()  # from each start: how far it ended behind the first job, in iterations
 
     def error(self, model: str) -> float:
         """Relative error of the prediction."""
@@ -75,7 +78,7 @@ def validate(
         placed = [_placed(placement, duty, message_mb, calibration) for placement, duty in members]
         block = measure(testbed, name, _staggered(placed, calibration, seconds), on_try=on_try)
         blocks.append(block)
-        starts_s = [job.start_s for job in block.jobs]
+        starts_s = [job.start_s - job.compute_s for job in block.jobs]  # a ring exchanges first
         predicted = {model: predict(placed, calibration, model) for model in MODELS}
         predicted[ONE_BY_ONE] = simulate_exchanges(placed, starts_s, calibration, seconds=seconds)
         for at, (placement, duty) in enumerate(members):

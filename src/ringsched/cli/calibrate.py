@@ -11,6 +11,7 @@ import click
 
 from ringsched.calibrate.blocks import Calibrated, measure, run_procedure
 from ringsched.calibrate.carry_out import bed_for, carry_out
+from ringsched.calibrate.ddp import STARTS, torch_python, validate_ddp
 from ringsched.calibrate.fit import calibration_of, fit_measurements, save_calibration
 from ringsched.calibrate.measurements import load_measurements, save_measurements
 from ringsched.calibrate.neighbours import ring_from_text
@@ -40,7 +41,7 @@ from ringsched.cli.options import (
     scenario_output_option,
 )
 from ringsched.cli.progress import Working
-from ringsched.cli.values import DURATION
+from ringsched.cli.values import DURATION, Name
 from ringsched.errors import InputError
 from ringsched.formats.calibration import load_calibration
 from ringsched.formats.files import check_table_file, check_writable
@@ -50,7 +51,32 @@ from ringsched.model.calibration import apply_calibration
 from ringsched.model.checks import integer, number
 from ringsched.verify import verify
 
+WORKERS = ("ring", "torch")
 SUSPECT = 1  # exit code of a negative result
+
+worker_option = option(
+    "--worker",
+    metavar="ring|torch",
+    type=Name("worker", WORKERS, check=True),
+    default="ring",
+    show_default=True,
+    help="What runs: rings of ringsched, or PyTorch DDP jobs over gloo.",
+)
+torch_python_option = option(
+    "--torch-python",
+    "python_given",
+    metavar="PATH",
+    help="Python with PyTorch for --worker torch; found by itself if possible.",
+)
+
+
+def _python_for(worker: str, given: str | None) -> str | None:
+    """Return the Python that runs DDP jobs; None for rings."""
+    if worker == "torch":
+        return torch_python(given)
+    if given is not None:
+        raise InputError("is only allowed with --worker torch", field="--torch-python")
+    return None
 
 
 @click.group("calibrate", cls=Group)
@@ -205,6 +231,22 @@ def worker_command(
     help="With --placement: computation of every iteration.",
 )
 @option(
+    "--backward",
+    "backward_s",
+    metavar="DURATION",
+    type=DURATION,
+    default=0.0,
+    help="With --worker torch: the part of --compute that is the backward pass.",
+)
+@option(
+    "--buckets",
+    metavar="N",
+    type=int,
+    default=1,
+    show_default=True,
+    help="With --worker torch: number of gradient buckets.",
+)
+@option(
     "--duration",
     "seconds",
     metavar="DURATION",
@@ -213,6 +255,8 @@ def worker_command(
     show_default=True,
     help="With --placement: duration of the run.",
 )
+@worker_option
+@torch_python_option
 @output_option("Write the measurements as CSV for `calibrate fit`.")
 @json_option("Print the blocks as JSON.")
 def testbed_command(
@@ -223,7 +267,11 @@ def testbed_command(
     placements: tuple[str, ...],
     message_mb: float,
     compute_s: float,
+    backward_s: float,
+    buckets: int,
     seconds: float,
+    worker: str,
+    python_given: str | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -242,16 +290,29 @@ def testbed_command(
             raise InputError("cannot be used with --placement: such jobs need not be alike", field="--output")
         check_table_file(output)
     given = [_placement(text) for text in placements]
+    number(backward_s, "--backward", minimum=0, maximum=compute_s)
+    integer(buckets, "--buckets", minimum=1, maximum=1000)
+    python = _python_for(worker, python_given)
+    if python is None and (backward_s or buckets > 1):
+        raise InputError("is only allowed with --worker torch", field="--backward or --buckets")
     testbed = Testbed(servers, mbps)
     with Working("measuring"), testbed:
         if given:
             jobs = [
-                TestJob(placement=each, message_mb=message_mb, compute_s=compute_s, seconds=seconds)
+                TestJob(
+                    placement=each,
+                    message_mb=message_mb,
+                    compute_s=compute_s,
+                    backward_s=backward_s,
+                    buckets=buckets,
+                    seconds=seconds,
+                    python=python,
+                )
                 for each in given
             ]
             done = Calibrated((), (measure(testbed, "jobs as given", jobs),))
         else:
-            done = run_procedure(testbed, repeats=repeats, quick=quick)
+            done = run_procedure(testbed, repeats=repeats, quick=quick, python=python)
     if output is not None and done.measurements:
         save_measurements(done.measurements, output)
     if as_json:
@@ -403,22 +464,45 @@ def apply_command(calibration: Path, scenario: Path, output: Path | None) -> Non
     show_default=True,
     help="Duration of every block.",
 )
+@option(
+    "--starts",
+    metavar="N",
+    type=int,
+    default=STARTS,
+    show_default=True,
+    help="With --worker torch: number of random starts of jobs that run together.",
+)
+@worker_option
+@torch_python_option
 @json_option("Print every job as JSON.")
 def validate_command(
-    calibration: Path, servers: int, mbps: float, message_mb: float, seconds: float, as_json: bool
+    calibration: Path,
+    servers: int,
+    mbps: float,
+    message_mb: float,
+    seconds: float,
+    starts: int,
+    worker: str,
+    python_given: str | None,
+    as_json: bool,
 ) -> None:
-    """Run placements that the fit has not seen on the testbed, and compare.
+    """Compare predictions with new placements on the testbed.
 
-    CALIBRATION is a file from `calibrate fit -o`. Runs sixteen jobs in five blocks: a chain, 3+1, duty cycles
-    of 1, 0.5 and 0.33, and a mixture. Prints the measured iteration times beside the predictions of the
-    contention models phases, max-min and paper, and of a simulation of single exchanges.
+    CALIBRATION is a file from `calibrate fit -o`. Rings: sixteen jobs in five blocks, of duty cycles 1, 0.5
+    and 0.33. DDP jobs: fourteen alone and fifteen together, with 1 to 12 buckets; takes a quarter of an hour.
+    Prints the measured iteration times and the errors of phases, max-min, paper, and of a simulation of
+    single exchanges.
     """
     number(message_mb, "--message-mb", above=0, maximum=4096)
     number(seconds, "--duration", above=0, maximum=3600)
     fitted = load_calibration(calibration)
+    python = _python_for(worker, python_given)
     testbed = Testbed(servers, mbps)
     with Working("running the held-out placements"), testbed:
-        done = validate(testbed, fitted, message_mb=message_mb, seconds=seconds)
+        if python is None:
+            done = validate(testbed, fitted, message_mb=message_mb, seconds=seconds)
+        else:
+            done = validate_ddp(testbed, fitted, python, starts=starts, seconds=seconds)
     if as_json:
         click.echo(json.dumps(validation_content(done), indent=1))
     else:
@@ -430,8 +514,12 @@ def validate_command(
 @calibrate_command.command("run")
 @scenario_argument
 @plan_argument
+@worker_option
+@torch_python_option
 @json_option("Print every job as JSON.")
-def run_command(scenario_file: Path, plan_file: Path, as_json: bool) -> None:
+def run_command(
+    scenario_file: Path, plan_file: Path, worker: str, python_given: str | None, as_json: bool
+) -> None:
     """Run a small plan on the testbed and compare.
 
     Every job starts at its planned time on its planned servers and does all its iterations, with the link
@@ -441,9 +529,10 @@ def run_command(scenario_file: Path, plan_file: Path, as_json: bool) -> None:
     verdict = verify(scenario, plan)
     if not verdict.valid:
         raise InputError(f"is no valid plan: {verdict.violations[0].message}", file=str(plan_file))
-    testbed = bed_for(scenario, plan)
+    python = _python_for(worker, python_given)
+    testbed = bed_for(scenario, plan, python)
     with Working("running the plan"), testbed:
-        done = carry_out(scenario, plan, testbed)
+        done = carry_out(scenario, plan, testbed, python)
     if as_json:
         content = {"noise": done.noise._asdict(), "jobs": [asdict(job) for job in done.jobs]}
         click.echo(json.dumps(content, indent=1))

@@ -16,7 +16,7 @@ from ringsched.calibrate.estimate import Estimate
 from ringsched.calibrate.fit import Fit, summary_of
 from ringsched.calibrate.links import carried
 from ringsched.calibrate.testbed import Testbed
-from ringsched.calibrate.validation import COLUMNS, Validation
+from ringsched.calibrate.validation import COLUMNS, ValidatedJob, Validation
 from ringsched.calibrate.worker import WorkerRun
 from ringsched.cli.tables import figures_table, show
 from ringsched.formatting import counted
@@ -175,7 +175,9 @@ def _residuals(fit: Fit) -> str:
 def print_validation(done: Validation) -> None:
     """Print every job as measured, and how far each model's prediction is above that."""
     table = Table(box=None, pad_edge=False)
-    for column in ("block", "servers", "duty", "measured, ms", *COLUMNS):
+    several = any(len(job.by_start_s) > 1 for job in done.jobs)
+    ranges = ("buckets", "range, ms", "behind the first") if several else ()
+    for column in ("block", "servers", "duty", "measured, ms", *COLUMNS, *ranges):
         table.add_column(column, no_wrap=True, justify="left" if column in ("block", "servers") else "right")
     table.add_column("")
     for job in done.jobs:
@@ -183,6 +185,8 @@ def print_validation(done: Validation) -> None:
         where = ",".join(str(server) for server in job.placement)
         trust = "suspect" if job.suspect else ""
         measured = f"{job.measured_s * 1e3:.1f}"
+        if several:
+            cells += [str(job.buckets), *_over_starts(job)]
         table.add_row(job.block, where, f"{job.duty_cycle:.2f}", measured, *cells, trust)
     lines = []
     for model in COLUMNS:
@@ -191,6 +195,15 @@ def print_validation(done: Validation) -> None:
     suspect = [block.name for block in done.blocks if block.suspect]
     lines += [f"suspect, and not counted: {', '.join(suspect)}"] if suspect else []
     show([table, "", *lines])
+
+
+def _over_starts(job: ValidatedJob) -> tuple[str, str]:
+    """Return the range of an iteration over the starts, and how far behind the first job it settled."""
+    if len(job.by_start_s) < 2:
+        return "", ""
+    low, high = (f"{1e3 * limit:.0f}" for limit in (min(job.by_start_s), max(job.by_start_s)))
+    settled = ", ".join(f"{each:.2f}" for each in job.settled) if any(job.settled) else ""
+    return f"{low} to {high}", settled
 
 
 def validation_content(done: Validation) -> dict[str, Any]:

@@ -11,6 +11,13 @@ import click
 
 from ringsched.calibrate.blocks import Calibrated, measure, run_procedure
 from ringsched.calibrate.carry_out import bed_for, carry_out
+from ringsched.calibrate.copies import (
+    Copies,
+    copies_from_csv,
+    duty_cycles_of,
+    is_copies_text,
+    summary_of_copies,
+)
 from ringsched.calibrate.ddp import STARTS, torch_python, validate_ddp
 from ringsched.calibrate.fit import calibration_of, fit_measurements, save_calibration
 from ringsched.calibrate.measurements import load_measurements, save_measurements
@@ -21,9 +28,11 @@ from ringsched.calibrate.validation import validate
 from ringsched.calibrate.worker import MOST_MB, measurement_of, run_worker
 from ringsched.cli.calibrate_tables import (
     block_content,
+    copies_content,
     fit_content,
     print_blocks,
     print_carried_out,
+    print_copies,
     print_fit,
     print_validation,
     run_content,
@@ -44,7 +53,7 @@ from ringsched.cli.progress import Working
 from ringsched.cli.values import DURATION, Name
 from ringsched.errors import InputError
 from ringsched.formats.calibration import load_calibration
-from ringsched.formats.files import check_table_file, check_writable
+from ringsched.formats.files import check_table_file, check_writable, read_text
 from ringsched.formats.plan import load_plan
 from ringsched.formats.scenario import load_scenario
 from ringsched.model.calibration import apply_calibration
@@ -365,11 +374,15 @@ def fit_command(
     """Fit bandwidth, latency and contention to measurements.
 
     FILE is a CSV file with the columns servers, workers, concurrent, message_mb, seconds, and optionally
-    compute_s, reduce_s and job; or the output of nccl-tests or the OSU benchmarks.
+    compute_s, reduce_s, job, backward_s and buckets; or the output of nccl-tests or the OSU benchmarks. Or it
+    has the columns job, alone and together: throughput of two copies, from which follows the duty cycle.
     """
     number(duty, "--duty", above=0, maximum=1)
     counts = _counts(concurrent, len(files))
     _check_outputs(files, output, plot)
+    if any(is_copies_text(read_text(file)) for file in files):
+        _fit_copies(files, output, plot, as_json)
+        return
     rows = [
         row
         for file, count in zip(files, counts, strict=True)
@@ -385,6 +398,25 @@ def fit_command(
         click.echo(json.dumps(fit_content(fit, calibration), indent=1))
     else:
         print_fit(fit, calibration, duty, [path for path in (output, plot) if path is not None])
+
+
+def _fit_copies(files: tuple[Path, ...], output: Path | None, plot: Path | None, as_json: bool) -> None:
+    if output is not None or plot is not None:
+        raise InputError(
+            "is not written from copies, which tell duty cycles only; use them with --duty",
+            field="--output" if output is not None else "--plot",
+        )
+    rows: list[Copies] = []
+    for file in files:
+        try:
+            rows += copies_from_csv(read_text(file))
+        except InputError as error:
+            raise error.located(file=str(file)) from None
+    found = duty_cycles_of(rows)
+    if as_json:
+        click.echo(json.dumps(copies_content(found), indent=1))
+    else:
+        print_copies(summary_of_copies(rows), found)
 
 
 def _counts(concurrent: str | None, num_files: int) -> list[int | None]:

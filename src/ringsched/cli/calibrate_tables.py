@@ -12,6 +12,7 @@ from rich.table import Table
 
 from ringsched.calibrate.blocks import MeasuredBlock
 from ringsched.calibrate.carry_out import CarriedOut
+from ringsched.calibrate.copies import DutyCycle, pairs_of
 from ringsched.calibrate.estimate import Estimate
 from ringsched.calibrate.fit import Fit, summary_of
 from ringsched.calibrate.links import carried
@@ -170,6 +171,40 @@ def _residuals(fit: Fit) -> str:
     where = f"{row.workers} workers on {row.servers} servers, {row.message_mb:g} MB{duty}"
     many = f"{row.concurrent} at a time"
     return f"residuals: median {typical:.1%}, worst {worst.relative:+.1%} ({where}, {many})"
+
+
+MOST_PAIRS = 28  # of eight jobs
+
+
+def print_copies(summary: str, found: Sequence[DutyCycle]) -> None:
+    """Print the duty cycle of every job, and what its neighbours would cost it."""
+    table = figures_table("job", "slowdown", "duty cycle", last="95 % interval")
+    for each in found:
+        duty = each.duty_cycle
+        interval = "" if duty.low is None or duty.high is None else f"{duty.low:.2f} to {duty.high:.2f}"
+        table.add_row(each.job, f"{each.slowdown:.2f}", f"{duty.value:.2f}", interval)
+    parts: list[str | Table] = [summary, "", table]
+    pairs = pairs_of(found) if len(found) > 1 else []
+    if pairs:
+        beside = figures_table("job", "slowdown", last="beside")
+        for one, other, first, second in pairs[:MOST_PAIRS]:
+            beside.add_row(one, f"{first:.2f}", other)
+            beside.add_row(other, f"{second:.2f}", one)
+        parts += ["", "predicted for pairs, by contention model phases:", "", beside]
+        left_out = len(pairs) - MOST_PAIRS
+        parts += [f"and {counted(left_out, 'more pair')}; --json has all"] if left_out > 0 else []
+    show(parts)
+
+
+def copies_content(found: Sequence[DutyCycle]) -> dict[str, Any]:
+    """Return the duty cycles and the predicted pairs."""
+    return {
+        "jobs": [asdict(each) for each in found],
+        "pairs": [
+            {"jobs": [one, other], "slowdowns": [first, second]}
+            for one, other, first, second in pairs_of(found)
+        ],
+    }
 
 
 def print_validation(done: Validation) -> None:

@@ -215,6 +215,57 @@ def _rings(results: list[Result]) -> list[str]:
     ]
 
 
+def _ddp(results: list[Result]) -> list[str]:
+    found = newest(results, "ddp")
+    models = {"phases": "phases", "max-min": "max-min", "paper": "the paper", "one by one": "one by one"}
+    lines = [f"| jobs | number | {' | '.join(models.values())} |", "|---" * (len(models) + 2) + "|"]
+    names = [key.removesuffix(", jobs") for key in found if key.endswith(", jobs")]
+    for name in names:
+        if f"{name}, phases, worst, %" in found:
+            errors = " | ".join(
+                f"{found[f'{name}, {model}, median error, %']:.1f} %, "
+                f"{found[f'{name}, {model}, worst, %']:.1f} %"
+                for model in models
+            )
+            lines.append(f"| {name} | {found[f'{name}, jobs']} | {errors} |")
+    return [
+        *lines,
+        "",
+        f"PyTorch {found['torch']}, {found['starts']} random starts. "
+        f"Suspect blocks, which are left out: {found['blocks suspect']}.",
+    ]
+
+
+def _ddp_ranges(results: list[Result]) -> list[str]:
+    found = newest(results, "ddp")
+    lines = [
+        "| jobs together | mean, s | least to most, s | behind the first job at the end |",
+        "|---|---|---|---|",
+    ]
+    for name in (key.removesuffix(", s") for key in found if key.endswith(", s")):
+        for at, mean in enumerate(found[f"{name}, s"]):
+            least, most = found[f"{name}, least s"][at], found[f"{name}, most s"][at]
+            behind = (
+                ", ".join(f"{each:.2f}" for each in found[f"{name}, behind the first"][at - 1]) if at else ""
+            )
+            lines.append(f"| {name} | {mean:.3f} | {least:.3f} to {most:.3f} | {behind} |")
+    return lines
+
+
+def _whole_way(results: list[Result]) -> list[str]:
+    found = newest(results, "whole_way")
+    names = [key.removesuffix(": error, %") for key in found if key.endswith(": error, %")]
+    return [
+        "| job | planned, s | measured, s | error |",
+        "|---|---|---|---|",
+        *(
+            f"| {name} | {found[f'{name}: planned s']:.2f} | {found[f'{name}: measured s']:.2f} "
+            f"| {found[f'{name}: error, %']:+.1f} % |"
+            for name in names
+        ),
+    ]
+
+
 def _exact(results: list[Result]) -> list[str]:
     found = newest(results, "exact")
     names = [key.removesuffix(": optimal") for key in found if key.endswith(": optimal")]
@@ -272,6 +323,9 @@ TABLES: dict[str, Callable[[list[Result]], list[str]]] = {
     "models": _models,
     "validation": _validation,
     "rings": _rings,
+    "ddp": _ddp,
+    "ddp ranges": _ddp_ranges,
+    "whole way": _whole_way,
     "exact": _exact,
     "makespan bounds": _makespan_bounds,
     "completion bounds": _completion_bounds,

@@ -31,7 +31,6 @@ from ringsched.errors import InputError
 from ringsched.model.calibration import Calibration
 
 LINK = Calibration(inter_server_gbps=0.16, server_latency_ms=0.1)
-WORKER = Path(ddp.__file__).with_name("ddp_worker.py")
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +180,7 @@ def test_the_whole_way_from_profile_to_a_plan_that_ran(python: str, tmp_path: Pa
     """Profile a job alone, plan it with two others, run the plan with DDP; wide limits, see above."""
     settings = {"message_mb": 4.0, "compute_s": 0.15, "backward_s": 0.1, "buckets": 4, "iterations": 30}
     torchrun = [python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    command = [*torchrun, "--redirects=1", "--tee=1", str(WORKER), json.dumps(settings)]
+    command = [*torchrun, "--redirects=1", "--tee=1", str(ddp.WORKER), json.dumps(settings)]
     entry, profile = tmp_path / "jobs.toml", [sys.executable, "-m", "ringsched", "profile"]
     profiled = subprocess.run(
         [*profile, "--name", "mine", "--iterations", "12", "-o", str(entry), "--", *command],

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 
 from ringsched.calibrate.blocks import MeasuredBlock, measure
@@ -19,6 +20,7 @@ from ringsched.model.calibration import Calibration
 from ringsched.model.checks import integer
 
 VARIABLE = "RINGSCHED_TORCH_PYTHON"
+WORKER = Path(__file__).with_name("ddp_worker.py")  # also for torchrun
 ALONE = "alone"
 STARTS = 8
 ITERATIONS = 10  # of a job alone
@@ -38,6 +40,12 @@ def torch_python(given: str | None = None) -> str:
     raise InputError(
         "no Python with PyTorch was found; install python3-torch, or name one with --torch-python"
     )
+
+
+def torch_version(python: str) -> str:
+    """Return the version of PyTorch that a Python has."""
+    command = [python, "-c", "import torch; print(torch.__version__)"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _has_torch(python: str) -> bool:

@@ -62,7 +62,7 @@ CLONE_NEWNET = 0x40000000
 def address_of(job: int, server: int) -> str:
     """Return the address that the workers of a job have on a server.
 
-    Every job has a subnet for itself, so that its packets can be told apart whatever ports it uses.
+    Every job has a subnet for itself, which identifies its packets whatever ports it uses.
     """
     return f"10.77.{job}.{server + 1}"
 

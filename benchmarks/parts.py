@@ -16,6 +16,7 @@ from benchmarks import (
     online,
     planner,
     policies,
+    profile_overhead,
     report,
     validation,
 )
@@ -79,6 +80,7 @@ PARTS = {
         validation.ddp,
         "alone: median error of phases at most 3 %, worst 8 %; together: at most 6 %, worst 15 %",
     ),
+    "profile": Part(profile_overhead.profile, "at most 2 % longer"),
     "whole_way": Part(validation.whole_way, "every job within 10 %"),
     "lab": Part(
         lab.lab,

@@ -1,17 +1,20 @@
-"""What `ringsched profile` adds to a job: the same DDP job with and without the hook, in turns.
-
-    python benchmarks/profile_overhead.py PYTHON_WITH_TORCH [PAIRS]
-
-Prints the wall and CPU time of the training loop with the hook over that without: median and range.
-"""
+"""What `ringsched profile` adds to a job: the same DDP job with and without the hook, in turns."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
 
+from benchmarks.effort import sized
+from ringsched.calibrate.ddp import torch_python, torch_version
+
+PAIRS = sized(8, 1)
+FIRST_PORT = 29_800
 JOB = """
 import os, sys, time, torch, torch.distributed as dist
 def train(rank):
@@ -35,9 +38,27 @@ if __name__ == "__main__":
 """
 
 
-def loop_s(python: str, job: str, port: int, *, hook: bool) -> tuple[float, float]:
+def profile() -> dict[str, Any]:
+    """Time of a small DDP job with the hook of `ringsched profile` over that without, in pairs."""
+    python = torch_python()
+    ratios = []
+    with TemporaryDirectory() as directory:
+        job = Path(directory) / "job.py"
+        job.write_text(JOB)
+        for pair in range(PAIRS):
+            order = (False, True) if pair % 2 else (True, False)
+            times = {hook: _loop_s(python, job, FIRST_PORT + 2 * pair + hook, hook=hook) for hook in order}
+            ratios.append([with_ / without for with_, without in zip(times[True], times[False], strict=True)])
+    results: dict[str, Any] = {"torch": torch_version(python), "pairs": PAIRS}
+    for name, values in zip(("wall", "CPU"), zip(*ratios, strict=True), strict=True):
+        results |= {f"{name}, median": median(values), f"{name}, least": min(values)}
+        results[f"{name}, most"] = max(values)
+    return results
+
+
+def _loop_s(python: str, job: Path, port: int, *, hook: bool) -> tuple[float, float]:
     """Return the wall and the CPU seconds of 200 iterations."""
-    line = [python, job, str(port)]
+    line = [python, str(job), str(port)]
     if hook:
         line = [sys.executable, "-m", "ringsched", "profile", "--", *line]
     output = subprocess.run(
@@ -46,26 +67,3 @@ def loop_s(python: str, job: str, port: int, *, hook: bool) -> tuple[float, floa
     found = re.search(r"LOOP (\S+) (\S+)", output)
     assert found is not None, output
     return float(found[1]), float(found[2])
-
-
-def main() -> None:
-    """Run the pairs, each in the other order than the one before."""
-    import tempfile
-    from pathlib import Path
-
-    python, pairs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 8
-    ratios = []
-    with tempfile.TemporaryDirectory() as directory:
-        job = Path(directory) / "job.py"
-        job.write_text(JOB)
-        for pair in range(pairs):
-            order = (False, True) if pair % 2 else (True, False)
-            times = {hook: loop_s(python, str(job), 29800 + 2 * pair + hook, hook=hook) for hook in order}
-            ratios.append([with_ / without for with_, without in zip(times[True], times[False], strict=True)])
-            print(f"{times[False][0]:.2f} s, with the hook {times[True][0]:.2f} s", flush=True)
-    for name, values in zip(("wall", "CPU"), zip(*ratios, strict=True), strict=True):
-        print(f"{name}: {median(values):.3f} ({min(values):.3f} to {max(values):.3f})")
-
-
-if __name__ == "__main__":
-    main()

@@ -10,8 +10,8 @@ import pytest
 from tests.cli.helpers import FULL, edited, run, sentence, write_json
 
 from ringsched.analysis.check import check
+from ringsched.formats.catalogue import CATALOGUE
 from ringsched.formats.examples import example_names
-from ringsched.formats.jobs import CATALOGUE
 from ringsched.formats.scenario import load_scenario
 
 FIRST = "examples/first.toml"

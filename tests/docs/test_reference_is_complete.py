@@ -17,7 +17,7 @@ from ringsched.cli.main import COMMANDS
 from ringsched.cli.main import ringsched as group
 from ringsched.clusters.slurm.comments import JOB_FIELDS, OWN_FIELDS
 from ringsched.formats import plan
-from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.catalogue import CATALOGUE
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
 from ringsched.model.plan import ENDINGS
 from ringsched.web.lab import Lab

@@ -225,8 +225,9 @@ def _mix_ups(job: Job) -> Iterator[str]:
 def _as_many_parameters(job: Job) -> str | None:
     """Return the model in the job's name if `gradient_mb` is its number of parameters, in millions."""
     for name, known in CATALOGUE.items():
-        if name in job.name.lower() and abs(job.gradient_mb / known.parameters_m - 1) < ALIKE:
-            return name
+        model = name.removesuffix(f"-{known.gpu.split(' ')[0].lower()}")
+        if model in job.name.lower() and abs(job.gradient_mb / known.parameters_m - 1) < ALIKE:
+            return model
     return None
 
 

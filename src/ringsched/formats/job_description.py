@@ -62,11 +62,11 @@ def described(stated: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, 
     >>> described({"parameters_m": 304, "precision": "bf16", "iteration_ms": 300}, {})
     {'gradient_mb': 608.0, 'minibatch': 1, 'forward_ms': 100.0, 'backward_ms': 200.0}
     """
-    own = {key: value for key, value in stated.items() if key not in DESCRIPTION_KEYS}
     given = {key: stated[key] for key in DESCRIPTION_KEYS if key in stated}
-    fields = dict(known) | own
     if not given and (not known or "forward_ms" in known):
-        return fields
+        return {**known, **stated}  # the usual case
+    own = {key: value for key, value in stated.items() if key not in given}
+    fields = {**known, **own}
     for field, other, what in _ONE_OF:
         if field in given and other in own:
             raise InputError(f"and {other} both state {what}; keep one of them", field=field)

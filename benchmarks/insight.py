@@ -9,7 +9,7 @@ from benchmarks.effort import sized
 from benchmarks.measure import best_of
 from ringsched import Job, Scenario
 from ringsched.analysis.whatif.changes import AddServers, LinkFactor, LinkSpeed, OtherContention, RemoveServer
-from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.catalogue import CATALOGUE
 
 REPEATS = sized(5, 1)
 JOBS = sized(2_000, 80)

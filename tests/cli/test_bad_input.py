@@ -407,7 +407,7 @@ CSV_FILES: dict[str, tuple[str, list[str]]] = {
     "negative": (csv_text([(*ROW[:3], "-1", *ROW[4:])]), ["gradient_mb must be a number >= 0, not -1"]),
     "model": (
         "name,gpus,iterations,model\na,1,10,vgg\n",
-        ["jobs.csv: line 2 'a': unknown model 'vgg' (did you mean 'vgg16'?)"],
+        ["jobs.csv: line 2 'a': unknown model 'vgg' (did you mean 'vgg1"],
     ),
     "running-json": (
         csv_text([(*ROW, "{'s0': [0]}")], RUNNING_HEADER),

@@ -10,11 +10,12 @@ import pytest
 from tests.cli.helpers import FULL, edited, run, sentence, write_json
 
 from ringsched.analysis.check import check
+from ringsched.formats.catalogue import CATALOGUE
 from ringsched.formats.examples import example_names
-from ringsched.formats.jobs import CATALOGUE
 from ringsched.formats.scenario import load_scenario
 
 FIRST = "examples/first.toml"
+MIXED_UP = {"name": "a", "gpus": 4, "iterations": 10}
 
 
 def test_what_was_understood() -> None:
@@ -33,6 +34,26 @@ def test_times_are_those_of_the_formula() -> None:
     assert kind["spread_s"] == pytest.approx(compute_s + gbit / 100 + gbit / 2 / 400 + 2 * servers_s)
     assert kind["exchange_share"] == pytest.approx(1 - compute_s / kind["spread_s"])
     assert kind["num_servers"] == 2
+    assert kind["hidden_share"] == 0
+
+
+def test_hidden_share_is_that_of_the_formula(tmp_path: Path) -> None:
+    """(1 - 1/n) min(b, X) of X is hidden: with 4 buckets 3/4 of a short exchange, less of a long one."""
+    job = {"name": "a", "gpus": 2, "iterations": 10, "minibatch": 1, "forward_ms": 10, "buckets": 4}
+    jobs = [{**job, "name": f"b-{ms}", "gradient_mb": 250, "backward_ms": ms} for ms in (1000, 100)]
+    path = write_json(tmp_path, edited({("jobs",): jobs, ("time",): {"model": "continuous"}}))
+    first, second = json.loads(run("check", path, "--json").stdout)["kinds"]
+    communication_s = 250 * 8e-3 / 10 + 250 * 4e-3 / 400 + 2 * 0.2e-3
+    assert first["hidden_share"] == pytest.approx(0.75)
+    assert second["hidden_share"] == pytest.approx(0.75 * 0.1 / communication_s)
+    assert first["spread_s"] == pytest.approx(1.01 + communication_s / 4)
+    assert "75 %" in run("check", path).stdout
+
+
+def test_a_job_without_communication_hides_nothing(tmp_path: Path) -> None:
+    job = {"name": "a", "gpus": 1, "iterations": 9, "parameters_m": 9, "iteration_ms": 50, "bucket_mib": 1}
+    path = write_json(tmp_path, edited({("jobs",): [job], ("contention",): {}}))
+    assert json.loads(run("check", path, "--json").stdout)["kinds"][0]["hidden_share"] == 0
 
 
 def test_levels_and_oversubscription(tmp_path: Path) -> None:
@@ -52,6 +73,16 @@ def test_levels_and_oversubscription(tmp_path: Path) -> None:
     ("edits", "warning"),
     [
         ({("jobs", 0, "forward_ms"): 50.0, ("jobs", 0, "minibatch"): 16}, "forward_ms is per sample"),
+        ({("jobs", 0, "forward_ms"): 2.0, ("jobs", 0, "minibatch"): 64}, "multiply the other"),
+        ({("jobs", 0, "forward_ms"): 0.001, ("jobs", 0, "minibatch"): 64}, "neither is scaled twice"),
+        ({("jobs", 0, "forward_ms"): 0.01, ("jobs", 0, "backward_ms"): 0.02}, "multiply seconds by 1000"),
+        ({("jobs", 0): MIXED_UP | {"iteration_ms": 0.35, "parameters_m": 304}}, "multiply seconds by 1000"),
+        ({("jobs", 0): MIXED_UP | {"iteration_ms": 350, "gradient_mb": 1.2e9}}, "not in bytes"),
+        ({("jobs", 0): MIXED_UP | {"iteration_ms": 350, "parameters_m": 3.04e8}}, "parameters_m in millions"),
+        (
+            {("jobs", 0): MIXED_UP | {"name": "bert-large-7", "iteration_ms": 350, "gradient_mb": 340}},
+            "write parameters_m = 340 instead",
+        ),
         ({("jobs", 0, "gradient_mb"): 40_000.0, ("time", "slot_s"): 500.0}, "is exchange; check gradient_mb"),
         (
             {("cluster", "intra_server_gbps"): 1.0, ("time", "slot_s"): 100.0},
@@ -68,7 +99,7 @@ def test_levels_and_oversubscription(tmp_path: Path) -> None:
 )
 def test_warnings(tmp_path: Path, edits: Any, warning: str) -> None:
     path = write_json(tmp_path, edited(edits))
-    result = run("check", path)
+    result = run("check", path, *(["--set", "time.model=continuous"] if ("jobs", 0) in edits else []))
     assert result.exit_code == 0, result.stderr
     assert any(warning in line for line in result.stdout.splitlines() if line.startswith("Warning: "))
     if "is exchange" not in warning:

@@ -162,7 +162,7 @@ SHELLS: list[type[ShellComplete]] = [BashComplete, ZshComplete, FishComplete]
         (["report", "--format"], "p", ["perfetto", "png"]),
         (["import"], "ph", ["philly", "philly-json"]),
         (["example"], "fi", ["first"]),
-        (["slurm", "submit", "--model"], "vg", ["vgg16"]),
+        (["slurm", "submit", "--model"], "vg", ["vgg16", "vgg19"]),
         (["explain", "examples/first.toml", "--job"], "vgg", ["vgg-sweep-1", "vgg-sweep-2", "vgg-sweep-3"]),
         (["whatif", "examples/first.toml", "--remove-server"], "node", [f"node-{at}" for at in range(4)]),
     ],

@@ -17,7 +17,8 @@ from ringsched.cli.main import COMMANDS
 from ringsched.cli.main import ringsched as group
 from ringsched.clusters.slurm.comments import JOB_FIELDS, OWN_FIELDS
 from ringsched.formats import plan
-from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.catalogue import CATALOGUE, SOURCES
+from ringsched.formats.job_description import DESCRIPTION_KEYS
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
 from ringsched.model.plan import ENDINGS
 from ringsched.web.lab import Lab
@@ -45,9 +46,28 @@ def test_scenario_keys_of_files(key: str) -> None:
 
 
 def test_catalogue_numbers() -> None:
-    for name, known in CATALOGUE.items():
-        row = f"| `{name}` | {known.gradient_mb:g} | {known.minibatch} | {known.forward_ms_per_iteration:g} |"
-        assert f"{row} {known.backward_ms:g} | {known.source} |" in page("scenario.md")
+    """The tables of the page are the data, in the same order and nothing else."""
+    times = ("minibatch", "forward_ms_per_iteration", "backward_ms")
+    rows = [
+        f"| `{name}` | {known.family} | {known.parameters_m:.7g} | {known.gradient_mb:.7g} | {known.gpu} | "
+        f"{known.computed_in} | {' | '.join(_figure(getattr(known, each)) for each in times)} | "
+        f"{known.source} | {known.size_source} |"
+        for name, known in CATALOGUE.items()
+    ]
+    sources = [f"| {name} | {source.title} | <{source.address}> |" for name, source in SOURCES.items()]
+    section = page("scenario.md").split("## Model catalogue")[1].split("\n## ")[0]
+    written = [line for line in section.splitlines() if line.startswith("| ") and "---" not in line]
+    assert written[1 : len(rows) + 1] == rows
+    assert written[len(rows) + 2 :] == sources
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"
+
+
+@pytest.mark.parametrize("key", DESCRIPTION_KEYS)
+def test_description_fields(key: str) -> None:
+    assert f"| `{key}` |" in page("scenario.md").split("## `[[jobs]]`")[1]
 
 
 @pytest.mark.parametrize("key", [*plan.REQUIRED_KEYS, *plan.OPTIONAL_KEYS, *plan.JOB_KEYS])

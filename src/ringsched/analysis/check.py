@@ -7,13 +7,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ringsched.contention.fabric import Extremes
-from ringsched.contention.iteration_time import Work
+from ringsched.contention.iteration_time import Work, hidden_in
 from ringsched.engine.problem import Problem, problem_of
+from ringsched.formats.catalogue import CATALOGUE
 from ringsched.formatting import counted
-from ringsched.model import Scenario
+from ringsched.model import Job, Scenario
 
 LARGE_EXCHANGE = 0.9  # share of an iteration, spread over servers
-LONG_FORWARD = 4.0  # forward passes are usually half as long as backward passes
+# Forward passes are usually half as long as backward passes.
+LONG_FORWARD = 4.0
+SHORT_FORWARD = 0.05
+LARGE_GRADIENT_MB = 1e6  # 250 billion parameters in fp32: beyond what a ring of whole replicas trains
+SHORT_COMPUTE_MS = 1.0  # an iteration with this many MB of gradients takes longer on any GPU
+SMALL_GRADIENT_MB = 10.0
+ALIKE = 0.02  # relative difference of two sizes that are taken for the same
 LARGE_OVERSUBSCRIPTION = 16.0
 SHORT_SLOT_ITERATIONS = 2
 
@@ -47,7 +54,10 @@ class JobKind:
     spread_s
         The same over the fewest servers that are at least two; None for a job of one GPU, or one server.
     exchange_share
-        Part of the iteration on `num_servers` servers that is exchange, reduction and latency.
+        Part of the iteration on `num_servers` servers that is exchange, reduction and latency, and not
+        hidden.
+    hidden_share
+        Part of the exchange, reduction and latency there that the backward pass hides.
     best_case_s
         Shortest and longest duration of these jobs, on the best GPUs.
     """
@@ -58,6 +68,7 @@ class JobKind:
     spread_s: float | None
     num_servers: int
     exchange_share: float
+    hidden_share: float
     best_case_s: tuple[float, float]
 
 
@@ -124,6 +135,7 @@ def _kinds(problem: Problem) -> Iterator[JobKind]:
         alone_s = extremes.best_case_tau(work, gpus)
         spread = _spread(problem.scenario, gpus)
         spread_s = None if spread is None else fabric.alone_tau(work, fabric.shape(spread))
+        tau_s = alone_s if spread_s is None else spread_s
         durations = [problem.clock.seconds(problem.best_case[at]) for at in members]
         yield JobKind(
             jobs=tuple(jobs[at].name for at in members),
@@ -131,9 +143,17 @@ def _kinds(problem: Problem) -> Iterator[JobKind]:
             alone_s=alone_s,
             spread_s=spread_s,
             num_servers=1 if spread is None else len(spread),
-            exchange_share=1 - work.compute_s / (alone_s if spread_s is None else spread_s),
+            exchange_share=1 - work.compute_s / tau_s,
+            hidden_share=_hidden_share(work, tau_s),
             best_case_s=(min(durations), max(durations)),
         )
+
+
+def _hidden_share(work: Work, tau_s: float) -> float:
+    """Return the part of the communication that the backward pass hides; 0 if there is none."""
+    hidden_s = hidden_in(work, tau_s)
+    communication_s = max(0.0, tau_s - work.compute_s) + hidden_s
+    return hidden_s / communication_s if communication_s > 0 else 0.0
 
 
 def _spread(scenario: Scenario, gpus: int) -> dict[int, int] | None:
@@ -158,23 +178,57 @@ def _job_warnings(scenario: Scenario, kinds: Sequence[JobKind]) -> Iterator[str]
     by_name = {job.name: job for job in scenario.jobs}
     for kind in kinds:
         job, who = by_name[kind.jobs[0]], _named(kind.jobs)
-        forward_ms = job.forward_ms * job.minibatch
-        if job.minibatch > 1 and forward_ms > LONG_FORWARD * job.backward_ms:
-            yield (
-                f"{who}: the forward pass takes {forward_ms:g} ms per iteration, the backward pass "
-                f"{job.backward_ms:g} ms; forward_ms is per sample: divide a time per iteration by minibatch"
-            )
+        yield from (f"{who}: {mix_up}" for mix_up in _mix_ups(job))
         if kind.gpus > _largest_server(scenario):
             yield f"{who}: {kind.gpus} GPUs do not fit one server, so every placement uses links"
         if kind.spread_s is not None and kind.exchange_share > LARGE_EXCHANGE:
             yield (
                 f"{who}: {100 * kind.exchange_share:.0f} % of an iteration over {kind.num_servers} servers "
-                "is exchange; check gradient_mb (in MB) and the link speeds (in Gbit/s)"
+                "is exchange; check gradient_mb (in MB), the times (in ms) and the link speeds (in Gbit/s)"
             )
     total = sum(job.gpus for job in scenario.jobs)
     usable = sum(server.capacity for server in scenario.cluster.servers)
     if 0 < total < usable:
         yield f"all jobs together use {total} of {usable} GPUs: {usable - total} are idle in every plan"
+
+
+def _mix_ups(job: Job) -> Iterator[str]:
+    """Yield what looks like a number in another unit than the field has."""
+    forward_ms = job.forward_ms * job.minibatch
+    if job.minibatch > 1 and job.forward_ms > 0:
+        passes = (
+            f"the forward pass takes {forward_ms:g} ms per iteration, the backward {job.backward_ms:g} ms; "
+            "forward_ms is per sample and backward_ms per iteration"
+        )
+        if forward_ms > LONG_FORWARD * job.backward_ms:
+            yield f"{passes}, so divide the one by minibatch or multiply the other"
+        elif forward_ms < SHORT_FORWARD * job.backward_ms:
+            yield f"{passes}, so check that neither is scaled twice"
+    compute_ms = 1e3 * job.compute_s
+    if compute_ms < SHORT_COMPUTE_MS and job.gradient_mb >= SMALL_GRADIENT_MB:
+        yield (
+            f"{job.gradient_mb:g} MB of gradients are computed in {compute_ms:g} ms; "
+            "times are in milliseconds: multiply seconds by 1000"
+        )
+    if job.gradient_mb >= LARGE_GRADIENT_MB:
+        yield (
+            f"the gradients have {job.gradient_mb:g} MB; gradient_mb is in MB, not in bytes, "
+            "and parameters_m in millions"
+        )
+    if (model := _as_many_parameters(job)) is not None:
+        yield (
+            f"gradient_mb {job.gradient_mb:g} is the number of parameters of {model} in millions; "
+            f"write parameters_m = {job.gradient_mb:g} instead"
+        )
+
+
+def _as_many_parameters(job: Job) -> str | None:
+    """Return the model in the job's name if `gradient_mb` is its number of parameters, in millions."""
+    for name, known in CATALOGUE.items():
+        model = name.removesuffix(f"-{known.gpu.split(' ')[0].lower()}")
+        if model in job.name.lower() and abs(job.gradient_mb / known.parameters_m - 1) < ALIKE:
+            return model
+    return None
 
 
 def _cluster_warnings(scenario: Scenario, links: Sequence[LinkLevel]) -> Iterator[str]:

@@ -31,8 +31,9 @@ def check_command(
 ) -> None:
     """Show how a scenario is understood, and warn about likely mistakes.
 
-    Prints servers, links, contention and time, and for every kind of job the time of one iteration alone and
-    spread over servers. The exit code is 0 also with warnings; it is 2 if the scenario is wrong.
+    Prints servers, links, contention and time. For every kind of job it prints the time of one iteration
+    alone and spread over servers, the share of the exchange, and the part of it that the backward pass
+    hides. The exit code is 0 also with warnings; it is 2 if the scenario is wrong.
     """
     check_output(output)
     scenario = load_scenario(scenario_file, overrides)
@@ -116,11 +117,17 @@ def _kinds(found: ScenarioCheck) -> list[str | Table]:
         "iteration\nspread",
         "over\nservers",
         "exchange\nshare",
+        "hidden\nshare",
         "duration\nalone",
     )
     for kind in found.kinds:
         table.add_row(*_cells(kind))
-    return ["", table, "spread: over the fewest servers that are at least two, without contention"]
+    return [
+        "",
+        table,
+        "spread: over the fewest servers that are at least two, without contention",
+        "hidden: part of the spread exchange that the backward pass hides",
+    ]
 
 
 def _cells(kind: JobKind) -> tuple[str, ...]:
@@ -133,6 +140,7 @@ def _cells(kind: JobKind) -> tuple[str, ...]:
         "" if kind.spread_s is None else _iteration(kind.spread_s),
         "" if kind.spread_s is None else str(kind.num_servers),
         f"{100 * kind.exchange_share:.0f} %",
+        f"{100 * kind.hidden_share:.0f} %",
         shortest if shortest == longest else f"{shortest} to {longest}",
     )
 

@@ -15,7 +15,7 @@ from ringsched.cli.options import json_option, scenario_output_option
 from ringsched.cli.progress import Working
 from ringsched.cli.values import DURATION, Duration, Name
 from ringsched.errors import InputError
-from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.catalogue import TIMED
 from ringsched.model import Cluster, Scenario, Time
 from ringsched.workloads import Workload, contention_share, generate, offered_load
 from ringsched.workloads.mixes import MODEL_MIXES, SIZE_MIXES
@@ -57,7 +57,7 @@ class Horizon(Duration):
 TYPES: dict[str, Any] = {
     "N": int,
     "DURATION": DURATION,
-    "MIX": Name("mix", lambda _: [*SIZE_MIXES, *MODEL_MIXES, *CATALOGUE], several=True),
+    "MIX": Name("mix", lambda _: [*SIZE_MIXES, *MODEL_MIXES, *TIMED], several=True),
 }
 
 

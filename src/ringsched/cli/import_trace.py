@@ -15,8 +15,8 @@ from ringsched.cli.options import FILE, json_option, scenario_output_option
 from ringsched.cli.progress import Working
 from ringsched.cli.values import Name
 from ringsched.errors import InputError
+from ringsched.formats.catalogue import TIMED
 from ringsched.formats.files import check_writable
-from ringsched.formats.jobs import CATALOGUE
 from ringsched.formats.plan import save_plan
 from ringsched.formats.traces.formats import FORMATS
 from ringsched.importing import ImportedTrace, import_trace
@@ -38,7 +38,7 @@ from ringsched.workloads.mixes import MODEL_MIXES
     "--model-mix",
     "models",
     metavar="MIX",
-    type=Name("mix", [*MODEL_MIXES, *CATALOGUE], several=True),
+    type=Name("mix", [*MODEL_MIXES, *TIMED], several=True),
     default="uniform",
     show_default=True,
     help=f"Models of jobs that name none: {', '.join(MODEL_MIXES)}, or weights such as resnet50:3,vgg16.",

@@ -28,7 +28,8 @@ from ringsched.clusters.slurm.snapshot import Snapshot, read_slurm, snapshot_of
 from ringsched.clusters.slurm.status import status_of
 from ringsched.clusters.slurm.submit import Prediction, predict, submit, tidy
 from ringsched.errors import InputError
-from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.catalogue import CATALOGUE
+from ringsched.formats.job_description import BYTES, SHARDINGS
 from ringsched.formatting import duration
 from ringsched.model import OBJECTIVES
 from ringsched.model.checks import integer
@@ -155,12 +156,19 @@ def cluster_command(output: Path | None, site: Site) -> None:
     "--model",
     metavar="NAME",
     type=Name("model", CATALOGUE),
-    help="Model of the catalogue, instead of the next four.",
+    help="Model of the catalogue, for the fields that no option states.",
 )
+@option("--iteration-ms", metavar="X", type=float, help="Forward and backward pass of one micro-batch.")
+@option("--parameters-m", metavar="X", type=float, help="Trained parameters, in millions.")
+@option("--precision", metavar="TYPE", type=Name("precision", BYTES), help="Type of the gradients sent.")
+@option("--accumulation", metavar="N", type=int, help="Micro-batches per exchange.")
+@option("--bucket-mib", metavar="X", type=float, help="Cap of a gradient bucket; the default of DDP is 25.")
+@option("--sharding", metavar="NAME", type=Name("sharding", SHARDINGS), help="Sharding: none or fsdp.")
 @option("--gradient-mb", metavar="X", type=float, help="Size of the gradients in MB.")
 @option("--minibatch", metavar="N", type=int, help="Samples per GPU and iteration.")
 @option("--forward-ms", metavar="X", type=float, help="Time of the forward pass per sample.")
 @option("--backward-ms", metavar="X", type=float, help="Time of the backward pass per iteration.")
+@option("--buckets", metavar="N", type=int, help="Number of gradient buckets.")
 @option("--weight", metavar="X", type=float, help="Weight in weighted objectives.")
 @option("--server-slack", metavar="X", type=float, help="server_slack (lambda), for policies that use it.")
 @option("--estimate", "estimate_s", metavar="DURATION", type=DURATION, help="Estimated duration of the job.")

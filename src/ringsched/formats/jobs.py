@@ -1,4 +1,4 @@
-"""Jobs: tables in a scenario, rows of a CSV file, or one job by itself; and the models they name."""
+"""Jobs: tables in a scenario, rows of a CSV file, or one job by itself."""
 
 from __future__ import annotations
 
@@ -9,51 +9,18 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ringsched.errors import InputError, UnknownName
+from ringsched.formats.catalogue import CATALOGUE
 from ringsched.formats.decode import array, build, check_keys, once_each, parse, table
 from ringsched.formats.files import read_text
+from ringsched.formats.job_description import DESCRIPTION_KEYS, described
 from ringsched.model import Job
 from ringsched.model.checks import shown
 
-
-class KnownModel(NamedTuple):
-    """Facts about one model; times are per iteration at this minibatch."""
-
-    gradient_mb: float
-    minibatch: int
-    forward_ms_per_iteration: float
-    backward_ms: float
-    source: str
-
-    def fields(self) -> dict[str, Any]:
-        """Return the fields of a job of this model; `forward_ms` of a job is per sample."""
-        return {
-            "gradient_mb": self.gradient_mb,
-            "minibatch": self.minibatch,
-            "forward_ms": self.forward_ms_per_iteration / self.minibatch,
-            "backward_ms": self.backward_ms,
-        }
-
-
-_WANG = "Wang et al. 2020"
-_MURI = "Muri (SIGCOMM '22)"
-
-CATALOGUE: Mapping[str, KnownModel] = {
-    "resnet50": KnownModel(99.2, 16, 25.0, 37.0, _WANG),
-    "vgg16": KnownModel(526.4, 16, 36.0, 54.0, _WANG),
-    "inception-v3": KnownModel(103.0, 16, 35.0, 52.0, _WANG),
-    "lstm-ptb": KnownModel(251.8, 16, 32.0, 47.0, _WANG),
-    "bert-base": KnownModel(438.0, 4, 59.0, 119.0, _MURI),
-    "gpt2-small": KnownModel(498.0, 4, 142.0, 284.0, _MURI),
-    "resnet18": KnownModel(47.0, 128, 260.0, 519.0, _MURI),
-}
-
-
 JOB_KEYS = tuple(field.name for field in fields(Job))
-KNOWN_KEYS = (*JOB_KEYS, "model")
-MODEL_KEYS = ("gradient_mb", "minibatch", "forward_ms", "backward_ms")  # what a model fills in
+KNOWN_KEYS = (*JOB_KEYS, "model", *DESCRIPTION_KEYS)
 REQUIRED_KEYS = tuple(field.name for field in fields(Job) if field.default is MISSING)
 _ALL_KEYS = frozenset(JOB_KEYS)
 
@@ -103,7 +70,7 @@ def lines_of_jobs(path: Path) -> list[int]:
 
 
 def job_from_fields(given: Mapping[str, Any], place: str) -> Job:
-    """Return a job; a model fills in what the job does not state itself."""
+    """Return a job; a model fills in what the job does not state itself, other fields are derived."""
     if _ALL_KEYS.issuperset(given) and None not in given.values():
         # The usual case first: a scenario may have a million jobs. What is wrong, and where, is said below.
         with contextlib.suppress(InputError, TypeError):
@@ -111,9 +78,10 @@ def job_from_fields(given: Mapping[str, Any], place: str) -> Job:
     if isinstance(name := given.get("name"), str) and name.isprintable():
         place = f"{place} {name!r}"
     stated = dict(given)
-    if "model" in stated:
-        stated = _known(stated.pop("model"), place) | stated
-    check_keys(stated, KNOWN_KEYS, REQUIRED_KEYS, place)
+    known = _known(stated.pop("model"), place) if "model" in stated else {}
+    check_keys(stated, KNOWN_KEYS, (), place)
+    stated = build(described, {"stated": stated, "known": known}, place)
+    check_keys(stated, JOB_KEYS, REQUIRED_KEYS, place)
     return build(Job, stated, place)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from ringsched.errors import InputError, UnknownName
 from ringsched.formats.decode import build, check_keys
-from ringsched.formats.jobs import KNOWN_KEYS, MODEL_KEYS, tables_from_csv
+from ringsched.formats.job_description import REPLACES
+from ringsched.formats.jobs import KNOWN_KEYS, tables_from_csv
 from ringsched.model import Contention, Scenario, Server, Switch, Time
 from ringsched.model.checks import text
 
@@ -173,8 +174,8 @@ def _apply(content: dict[str, Any], override: Override) -> None:
             holder[last] = fields
         return
     for entry in _entries(holder.get(last, {}), override):
-        if override.table == "jobs" and override.field == "model":
-            for key in MODEL_KEYS:  # what the job states itself would win
+        if override.table == "jobs":
+            for key in REPLACES.get(override.field, ()):
                 entry.pop(key, None)
         entry[override.field] = override.value
 

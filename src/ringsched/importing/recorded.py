@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ringsched.contention.over_time import Stay, iterations_done
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.catalogue import TIMED
 from ringsched.formats.traces.table import BadRow, Recorded, TraceRow
 from ringsched.importing.report import Tally
 from ringsched.model import Cluster, Contention, Job, Placement, Plan, Scenario, Server, Time
@@ -104,7 +104,7 @@ def _by_number(machine: str) -> tuple[str, int, str]:
 
 def _stay(row: TraceRow, model: str, zero: float) -> Stay:
     start, end, gpus = _recorded(row)
-    job = Job(name=row.name, gpus=row.gpus, iterations=1, **CATALOGUE[model].fields())
+    job = Job(name=row.name, gpus=row.gpus, iterations=1, **TIMED[model].fields())
     early_s = min(EARLY_S, (end - start) / 2)
     return Stay(job, start - zero, end - zero - early_s, Placement(gpus))
 

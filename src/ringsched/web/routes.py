@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from ringsched import __version__, api
 from ringsched.analysis.as_json import policies_data
-from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.catalogue import TIMED
 from ringsched.model.contention import model_names
 from ringsched.web import answers, bodies
 from ringsched.web.examples import EXAMPLES
@@ -212,7 +212,7 @@ def _about(lab: Lab) -> answers.AboutAnswer:
             "objectives": list(api.OBJECTIVES),
             "contention_models": list(model_names()),
             "examples": [{"name": name, "title": example.title} for name, example in EXAMPLES.items()],
-            "catalogue": {name: model.fields() for name, model in CATALOGUE.items()},
+            "catalogue": {name: model.fields() for name, model in TIMED.items()},
             "limits": lab.limits.as_dict(),
         }
     )

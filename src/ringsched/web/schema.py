@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from ringsched.formats.job_description import BYTES, SHARDINGS
 from ringsched.formats.plan import FORMAT, JOB_KEYS, REQUIRED_KEYS, UNREAD_KEY
 from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Server, Switch, Time
 from ringsched.model.cluster import RACKS, SWITCHES
@@ -90,7 +91,17 @@ TIME = class_schema(Time, model={"enum": ["slotted", "continuous"]})
 
 CONTENTION = class_schema(Contention, model={"enum": list(model_names())})
 
-JOB = class_schema(Job, running_on=_GPUS, model=_MODEL)
+JOB = class_schema(
+    Job,
+    running_on=_GPUS,
+    model=_MODEL,
+    parameters_m={"type": "number", "minimum": 0},
+    precision={"enum": list(BYTES)},
+    iteration_ms={"type": "number", **_POSITIVE},
+    accumulation={"type": "integer", "minimum": 1},
+    bucket_mib={"type": "number", **_POSITIVE},
+    sharding={"enum": list(SHARDINGS)},
+)
 JOB["required"] = ["name", "gpus", "iterations"]  # the model may give the rest
 
 NEW_JOB = JOB | {"required": ["gpus", "iterations"]}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ringsched.engine.problem import problem_of
 from ringsched.errors import InputError
-from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.catalogue import TIMED
 from ringsched.model import Cluster, Contention, Job, Scenario, Server
 from ringsched.model.checks import instance, integer
 from ringsched.workloads.draw import JOBS, SERVERS, Draw
@@ -137,7 +137,7 @@ def _known_jobs(draw: Draw, sizes: Sequence[int], workload: Workload, cluster: C
 def known_job(name: str, kind: Kind, iterations: int, submit_s: float) -> Job:
     """Return a job of a model of the catalogue."""
     gpus, model = kind
-    return Job(name=name, gpus=gpus, iterations=iterations, submit_s=submit_s, **CATALOGUE[model].fields())
+    return Job(name=name, gpus=gpus, iterations=iterations, submit_s=submit_s, **TIMED[model].fields())
 
 
 def known_taus(kinds: Iterable[Kind], cluster: Cluster, contention: Contention) -> dict[Kind, float]:

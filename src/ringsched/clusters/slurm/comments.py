@@ -11,6 +11,7 @@ from typing import Any
 
 from ringsched.errors import InputError, did_you_mean
 from ringsched.formats.decode import once_each
+from ringsched.formats.job_description import DESCRIPTION_KEYS
 from ringsched.formats.jobs import job_from_fields
 from ringsched.model import Job
 from ringsched.model.checks import integer, shown
@@ -20,7 +21,7 @@ MOST_CHARACTERS = 1024  # of a comment, as slurmctld has it
 # The fields of a job, as in a scenario.
 JOB_FIELDS = (
     "gpus", "iterations", "model", "gradient_mb", "minibatch", "forward_ms", "backward_ms", "buckets",
-    "weight", "server_slack", "estimate_s",
+    "weight", "server_slack", "estimate_s", *DESCRIPTION_KEYS,
 )  # fmt: skip
 # Added by the wrapper and the controller.
 OWN_FIELDS = ("saved", "origin")

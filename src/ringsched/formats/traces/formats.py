@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from ringsched.formats.jobs import CATALOGUE
+from ringsched.formats.catalogue import TIMED
 from ringsched.formats.traces.acme import ACME
 from ringsched.formats.traces.helios import HELIOS
 from ringsched.formats.traces.itp import ITP
@@ -41,7 +41,7 @@ def catalogue_model(name: str | None) -> str | None:
     if name is None:
         return None
     known = name.lower()
-    return known if known in CATALOGUE else RELATIVES.get(known)
+    return known if known in TIMED else RELATIVES.get(known)
 
 
 class Format(Protocol):

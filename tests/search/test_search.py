@@ -168,7 +168,7 @@ def test_wrong_options(options: dict[str, Any], field: str) -> None:
 
 @pytest.mark.parametrize("option", ["time_limit_s", "iterations", "gap", "threads"])
 def test_other_policies_have_no_such_options(option: str) -> None:
-    with pytest.raises(InputError, match="means nothing to policy 'longest-first', only to search"):
+    with pytest.raises(InputError, match="is not allowed with policy 'longest-first', only with search"):
         planning.plan(MIX, "longest-first", **{option: 1})
 
 
@@ -190,7 +190,7 @@ def test_a_plan_says_why_its_search_ended() -> None:
 def test_a_function_says_when_to_stop_and_no_clock_does() -> None:
     plan = ringsched.plan(MIX, objective="mean-completion", stop=lambda progress: progress.iterations >= 50)
     assert plan.ended == "interrupted"
-    both = ringsched.Stop(schedules=16, when=lambda _: False)
+    both = ringsched.Stop(max_schedules=16, when=lambda _: False)
     assert ringsched.plan(MIX, stop=both).ended == "schedules"
 
 
@@ -208,6 +208,6 @@ def test_an_observer_with_a_method_of_its_own_is_told_of_plans() -> None:
     seen: list[Plan] = []
     observer = ringsched.Observer()
     observer.better = seen.append  # type: ignore[method-assign]
-    found = ringsched.plan(MIX, stop=ringsched.Stop(schedules=4000), observer=observer)
+    found = ringsched.plan(MIX, stop=ringsched.Stop(max_schedules=4000), observer=observer)
     assert seen
     assert seen[-1].makespan_s >= found.makespan_s

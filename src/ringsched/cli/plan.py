@@ -40,7 +40,7 @@ from ringsched.policies.policy import Stop
     type=POLICY,
     default=api.DEFAULT_POLICY,
     show_default=True,
-    help="Policy; `ringsched policies` lists them. FILE.py:NAME is your own.",
+    help="Policy; `ringsched policies` lists them. FILE.py:NAME loads a custom policy.",
 )
 @objective_option()
 @limit_options("the search", time="10s")
@@ -124,7 +124,7 @@ def plan_command(
                 slack=server_slack,
                 seed=seed,
                 objective=objective,
-                stop=Stop(time_limit_s=time_limit, schedules=max_schedules, gap=gap),
+                stop=Stop(time_limit_s=time_limit, max_schedules=max_schedules, gap=gap),
                 workers=workers,
                 observer=watched,
             )
@@ -146,7 +146,8 @@ def plan_command(
 
 
 def _option_error(error: InputError) -> InputError:
-    field = f"--{error.field}" if error.field else None
+    # A field with a dot is one of the scenario, and no option.
+    field = f"--{error.field}" if error.field and "." not in error.field else error.field
     return InputError(error.problem, field=field)
 
 

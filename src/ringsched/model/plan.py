@@ -241,7 +241,10 @@ class Plan(Replaceable):
     def choices(self) -> list[str]:
         """Order, what a search chose, slack and seed in words, as far as the plan has them."""
         chosen = [] if self.order is None else [f"order {self.order}"]
-        chosen += [f"{name} {value}" for name, value in self.params.items()]
+        # A search counts its schedules in `iterations`, which jobs have too.
+        chosen += [
+            f"{'schedules' if name == 'iterations' else name} {value}" for name, value in self.params.items()
+        ]
         chosen += [] if self.slack is None else [f"slack {self.slack:g}"]
         return [*chosen, f"seed {self.seed}"] if self.seed else chosen
 
@@ -300,7 +303,7 @@ class Plan(Replaceable):
     def to_frame(self) -> DataFrame:
         """Return a pandas data frame with a row for every job; `placement` is a text like `a:0-3 b:0`.
 
-        Needs pandas: `pip install 'ringsched[frames]'`.
+        Needs pandas (`pip install '.[frames]'` in a clone).
         """
         jobs = self.jobs
         return frame_of(
@@ -319,7 +322,7 @@ class Plan(Replaceable):
         """Draw GPUs over time into `ax`, or into a new figure, and return the axes.
 
         A plan knows the servers and GPUs that its jobs use; `draw_pictures` draws all of a cluster. Time
-        counts from the first release. Needs matplotlib: `pip install 'ringsched[plot]'`.
+        counts from the first release. Needs matplotlib (`pip install '.[plot]'` in a clone).
         """
         lanes = _lanes(self.jobs)
         panel = panel_for(ax, gantt_height_in(sum(lane.gpus for lane in lanes)))

@@ -12,7 +12,7 @@ from ringsched.engine.problem import problem_of
 from ringsched.errors import Infeasible, InputError, UnknownName
 from ringsched.formatting import counted, duration, one_line
 from ringsched.model import OBJECTIVES, Plan, Scenario
-from ringsched.model.checks import instance
+from ringsched.model.checks import instance, shown
 from ringsched.policies.policy import Stop
 from ringsched.policies.table import policies, policy_named
 
@@ -44,7 +44,7 @@ def planning_of(
     objective: str | None,
     seed: int | None,
     time_limit_s: float | None,
-    iterations: int | None,
+    max_schedules: int | None,
 ) -> Planning:
     """Return the given settings, completed by those of the present plan if it has the same policy."""
     options: dict[str, Any] = {"order": order}
@@ -56,9 +56,9 @@ def planning_of(
     else:
         options |= {"objective": objective or OBJECTIVES[0], "seed": seed or 0}
     chosen = policy_named(policy or DEFAULT_POLICY)
-    if chosen.name == "search" and time_limit_s is None and iterations is None:
+    if chosen.name == "search" and time_limit_s is None and max_schedules is None:
         time_limit_s = SEARCH_S
-    options["stop"] = Stop(time_limit_s=time_limit_s, schedules=iterations)
+    options["stop"] = Stop(time_limit_s=time_limit_s, max_schedules=max_schedules)
     return Planning(policy=chosen.name, options=options)
 
 
@@ -135,7 +135,7 @@ def whatif(
     objective: str | None = None,
     seed: int | None = None,
     time_limit_s: float | None = None,
-    iterations: int | None = None,
+    max_schedules: int | None = None,
 ) -> WhatIf:
     """Plan changed scenarios, one for each change, and compare them with the present plan.
 
@@ -148,7 +148,7 @@ def whatif(
         The present plan; the scenario is planned if there is none.
     policy, order, objective, seed
         How to plan; by default like `plan`, and without a plan with longest-first.
-    time_limit_s, iterations
+    time_limit_s, max_schedules
         Limits of policies that search, for every variant; `search` ends after 2 s if neither is given.
 
     Examples
@@ -161,6 +161,8 @@ def whatif(
     [('2 more servers of 8 GPUs', 4320.0), ('links 0.25 times as fast', 16920.0)]
     """
     instance(scenario, "scenario", Scenario)
+    for at, change in enumerate(changes):
+        _check_change(change, at)
     planning = planning_of(
         plan,
         policy=policy,
@@ -168,7 +170,7 @@ def whatif(
         objective=objective,
         seed=seed,
         time_limit_s=time_limit_s,
-        iterations=iterations,
+        max_schedules=max_schedules,
     )
     if plan is not None:
         problem = problem_of(scenario)
@@ -182,6 +184,14 @@ def whatif(
         replanned=None if replanned is None or replanned.jobs == present.jobs else replanned,
         variants=tuple(_variant(planning, label, changed, present) for label, changed in variants),
     )
+
+
+def _check_change(change: object, at: int) -> None:
+    if isinstance(change, type) or not all(
+        callable(getattr(change, method, None)) for method in ("label", "apply")
+    ):
+        wanted = "must be a change such as AddServers(count=2), with the methods label and apply"
+        raise InputError(f"{wanted}, not {shown(change)}", field=f"changes[{at}]")
 
 
 def _applied(change: Change, scenario: Scenario) -> Scenario:

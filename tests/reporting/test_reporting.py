@@ -311,6 +311,17 @@ def test_perfetto_slices_nest_and_counters_end_at_none() -> None:
     assert {"list-scheduling: left-0", "random: links"} <= names
 
 
+def test_perfetto_takes_no_gpu_for_a_main_thread() -> None:
+    """Perfetto moves a thread with the number of a process to the top: GPU 1 once was above GPU 0."""
+    problem = contended()
+    plans = {name: ringsched.plan(problem, name) for name in ("list-scheduling", "random")}
+    events = json.loads(perfetto_trace(problem, plans))["traceEvents"]
+    threads = [(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"]
+    assert not {event["pid"] for event in events} & {thread for _, thread in threads}
+    assert threads == sorted(set(threads))
+    assert len({thread for _, thread in threads}) == 2 * sum(server.gpus for server in problem.cluster.servers)
+
+
 @pytest.mark.parametrize("format", ["svg", "png"])
 def test_pictures_are_the_same_every_time(tmp_path: Path, format: str) -> None:
     problem = hostile()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ringsched.cli.command import Command, option
+from ringsched.cli.command import Command, for_terminal, option
 from ringsched.cli.options import FILE, output_option, scenario_argument
 from ringsched.cli.progress import Working
 from ringsched.cli.values import Name
@@ -67,9 +67,8 @@ def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str,
         raise _located(error, scenario_file, labels(plan_files)) from None
     for plan in data["plans"]:
         if not plan["summary"]["valid"]:
-            click.echo(
-                f"Warning: {plan['label']} is not valid; `ringsched verify` lists the violations", err=True
-            )
+            warning = f"Warning: {plan['label']} is not valid; `ringsched verify` lists the violations"
+            click.echo(for_terminal(warning), err=True)
     click.echo(_write(data, kind, targets))
 
 

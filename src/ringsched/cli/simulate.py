@@ -174,7 +174,7 @@ class _Shown(Observer):
     "series",
     metavar="FILE",
     type=FILE,
-    help="Write queue, GPUs and links over time: .csv or .parquet.",
+    help="Write the state over time: .csv or .parquet.",
     group=OUTPUT,
 )
 @option(
@@ -182,7 +182,7 @@ class _Shown(Observer):
     "step",
     metavar="DURATION",
     type=DURATION,
-    help="Write means and maxima over this time to --series-csv, not every change.",
+    help="Write --series-csv in steps of this time.",
     group=OUTPUT,
 )
 @json_option("Print the plan as JSON, with the figures over time.", group=OUTPUT)

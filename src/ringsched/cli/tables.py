@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from itertools import zip_longest
 from pathlib import Path
@@ -77,24 +77,43 @@ def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
 
 def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
     """Print the table of policies and the orders they can be combined with."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("policy", "queue order", "placement", "search", "options"):
-        table.add_column(column, overflow="fold", no_wrap=column in ("policy", "queue order"))
-    for policy in policies:
-        options = " ".join(f"--{option}" for option in sorted(policy.options))
-        table.add_row(policy.name, policy.order, policy.rule, policy.search, options)
-    show([table, f"orders for --order: {', '.join(orders)}"])
+    rows = [(policy, policy.search, policy.options) for policy in policies]
+    show([*_policy_table("search", rows), f"orders for --order: {', '.join(orders)}"])
 
 
 def print_online_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
     """Print the table of policies for jobs that arrive over time."""
+    rows = [(policy, policy.summary, policy.online or ()) for policy in policies]
+    said = f"orders for --order: {', '.join(orders)}; each with --backfill none or easy"
+    show([*_policy_table("what it is", rows), said])
+
+
+def _policy_table(described: str, rows: Sequence[tuple[Policy, str, Iterable[str]]]) -> list[str | Table]:
+    """Return the table of policies; options are below it where it would be too wide."""
+    width = Console().width if sys.stdout.isatty() else PLAIN_WIDTH
+    wide = width >= PLAIN_WIDTH
     table = Table(box=None, pad_edge=False)
-    for column in ("policy", "queue order", "placement", "what it is", "options"):
+    for column in ("policy", "queue order", "placement", described, *(["options"] if wide else [])):
         table.add_column(column, overflow="fold", no_wrap=column in ("policy", "queue order"))
-    for policy in policies:
-        options = " ".join(f"--{option}" for option in sorted(policy.online or ()))
-        table.add_row(policy.name, policy.order, policy.rule, policy.summary, options)
-    show([table, f"orders for --order: {', '.join(orders)}; each with --backfill none or easy"])
+    taken: dict[str, list[str]] = {}  # by option
+    for policy, words, options in rows:
+        shown = sorted(f"--{option}" for option in options)
+        for option in shown:
+            taken.setdefault(option, []).append(policy.name)
+        table.add_row(policy.name, policy.order, policy.rule, words, *([" ".join(shown)] if wide else []))
+    if wide:
+        table.columns[-1].min_width = max(map(len, taken), default=0)  # no option is broken
+        return [table]
+    names = {policy.name for policy, _, _ in rows}
+    return [table, *(f"{option}: {_all_but(names, having)}" for option, having in sorted(taken.items()))]
+
+
+def _all_but(names: Collection[str], having: Sequence[str]) -> str:
+    """Return which policies have an option, in the shorter way."""
+    missing = sorted(set(names) - set(having))
+    if not missing:
+        return "all policies"
+    return f"all but {', '.join(missing)}" if len(missing) < len(having) else ", ".join(having)
 
 
 def _job_table(plan: Plan, num_rows: int) -> Table:
@@ -148,7 +167,7 @@ def show(parts: Sequence[str | Table]) -> None:
             if isinstance(part, Table) and widths is not None:
                 _print_long(console, part, widths)
             else:
-                console.print(part, soft_wrap=isinstance(part, str))
+                console.print(part, soft_wrap=isinstance(part, str) and not watched)
     if captured is not None:
         sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 

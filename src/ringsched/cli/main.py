@@ -111,7 +111,7 @@ def _refuse(error: click.UsageError) -> NoReturn:
 @click.group(
     cls=Ringsched,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
-    epilog="Exit codes: 0 success; 1 invalid or infeasible plan; 2 wrong input or usage.",
+    epilog="Exit codes: 0 success; 1 negative result; 2 wrong input or usage.",
 )
 @click.version_option(__version__, prog_name="ringsched")
 def ringsched() -> None:

@@ -50,7 +50,7 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
         parts.append(_job_table(plan, num_rows))
     if num_rows < len(plan.jobs):
         parts.append(f"... and {len(plan.jobs) - num_rows} more jobs; --json or -o give all of them")
-    parts.append(_summary(plan))
+    parts += [*([""] if plan.jobs else []), _summary(plan)]
     horizon_s = scenario.time.horizon_s
     if horizon_s is not None and plan.makespan_s >= horizon_s:
         parts.append(f"ends after the horizon of {duration(horizon_s)}, which this policy does not observe")

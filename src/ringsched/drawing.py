@@ -126,8 +126,23 @@ def ink_on(colour: str) -> str:
     >>> ink_on("#440154"), ink_on("#fde725")
     ('#ffffff', '#000000')
     """
-    red, green, blue = _channels(colour)
-    return "#ffffff" if 0.299 * red + 0.587 * green + 0.114 * blue < 140 else "#000000"
+    # The contrast of WCAG 2: with white 1.05 / (luminance + 0.05), with black (luminance + 0.05) / 0.05.
+    return "#ffffff" if (luminance(colour) + 0.05) ** 2 < 1.05 * 0.05 else "#000000"
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour, from 0 for black to 1 for white, as WCAG 2 defines it.
+
+    Examples
+    --------
+    >>> luminance("#000000"), round(luminance("#ffffff"), 6)
+    (0.0, 1.0)
+    """
+    red, green, blue = (
+        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4
+        for each in (channel / 255 for channel in _channels(colour))
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _channels(colour: str) -> tuple[int, int, int]:
@@ -271,12 +286,16 @@ def gantt_legend(sizes: Iterable[Mapping[str, Any]], *, slowed: bool, bound: boo
     if slowed:
         handles.append(
             Patch(
-                facecolor="white", edgecolor="#555555", hatch="//////", linewidth=0, label="slowed by others"
+                facecolor="white",
+                edgecolor="#555555",
+                hatch="//////",
+                linewidth=0,
+                label="slowed by contention",
             )
         )
     handles.append(Line2D([], [], color="black", linewidth=1.0, label="end"))
     if bound:
-        handles.append(Line2D([], [], color="black", linewidth=1.0, linestyle="--", label="bound"))
+        handles.append(Line2D([], [], color="black", linewidth=1.0, linestyle="--", label="lower bound"))
     return handles
 
 

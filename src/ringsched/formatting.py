@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
@@ -45,7 +46,7 @@ def gap_text(ratio: float) -> str:
     Examples
     --------
     >>> gap_text(1.0), gap_text(1.0143)
-    ('0.0 %, proved optimal', '1.4 %')
+    ('0.0 %, proved optimal', '1.5 %')
     """
     return f"{percent_above(ratio)}, proved optimal" if ratio <= 1 + 1e-9 else percent_above(ratio)
 
@@ -74,14 +75,15 @@ def listed(names: Sequence[str]) -> str:
 
 
 def percent_above(ratio: float) -> str:
-    """Return a gap as how far a value is above its bound.
+    """Return a gap as how far a value is at most above its bound.
 
     Examples
     --------
     >>> percent_above(1.0), percent_above(1.0143), percent_above(1 - 1e-12)
-    ('0.0 %', '1.4 %', '0.0 %')
+    ('0.0 %', '1.5 %', '0.0 %')
     """
-    return f"{round(100 * (ratio - 1), 1) + 0.0:.1f} %"
+    # Up, because a plan is at most so far above the best possible; the rest is rounding of the ratio.
+    return f"{math.ceil(1000 * (ratio - 1) - 1e-6) / 10:.1f} %"
 
 
 def one_line(kind: str, *parts: str) -> str:

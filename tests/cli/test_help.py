@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from shutil import which
@@ -14,7 +15,7 @@ from tests.cli.helpers import run, sentence
 from ringsched.cli.main import COMMANDS, ringsched
 from ringsched.cli.values import DURATION, GAP
 from ringsched.errors import InputError
-from ringsched.formatting import duration, gap_text
+from ringsched.formatting import duration, gap_text, percent_above
 
 
 def commands(group: click.Group = ringsched, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -38,14 +39,17 @@ def command_at(path: tuple[str, ...]) -> click.Command:
 PATHS = [(), *commands()]
 
 
+@pytest.mark.parametrize("width", [80, 100])
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
-def test_help_fits_a_screen(path: tuple[str, ...]) -> None:
+def test_help_fits_a_screen(path: tuple[str, ...], width: int) -> None:
+    """Nothing is longer than a screen, no option is broken, and no line of a list is cut."""
     from click.testing import CliRunner
 
-    result = CliRunner().invoke(ringsched, [*path, "--help"], terminal_width=100)
+    result = CliRunner().invoke(ringsched, [*path, "--help"], terminal_width=width)
     lines = result.output.splitlines()
     assert len(lines) <= 40
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, lines)) <= width
+    assert not [line for line in lines[1:] if re.search(r"--[\w-]+-$|\w\.\.\.$", line)]
 
 
 @pytest.mark.parametrize("path", PATHS[1:], ids=" ".join)
@@ -140,7 +144,15 @@ def test_no_gaps(text: str) -> None:
 
 
 def test_a_gap_in_words() -> None:
-    assert (gap_text(1.0), gap_text(1.0143)) == ("0.0 %, proved optimal", "1.4 %")
+    assert (gap_text(1.0), gap_text(1.0143)) == ("0.0 %, proved optimal", "1.5 %")
+
+
+def test_a_gap_is_never_understated() -> None:
+    """A makespan of 2090 s above a bound of 1670 s is 25.15 % above it, and once was "at most 25.1 %"."""
+    assert percent_above(2090 / 1670) == "25.2 %"
+    for excess in range(1, 4000):
+        shown = float(percent_above(1 + excess / 40_000).removesuffix(" %"))
+        assert excess / 400 <= shown + 1e-9 < excess / 400 + 0.1
 
 
 SHELLS: list[type[ShellComplete]] = [BashComplete, ZshComplete, FishComplete]

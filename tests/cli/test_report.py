@@ -38,6 +38,27 @@ def test_a_trace(folder: Path) -> None:
     assert json.loads(Path("trace.json").read_text(encoding="utf-8"))["traceEvents"]
 
 
+def test_several_plans_are_a_trace_each(folder: Path) -> None:
+    """Perfetto orders servers by the number of their slices, so one trace would mix the plans."""
+    result = run("report", EXAMPLE, "first-fit.json", "random.json", "--format", "perfetto", "-o", "out.json")
+    assert result.stdout == "traces written to out-first-fit.json, out-random.json\n"
+    for name in ("out-first-fit.json", "out-random.json"):
+        events = json.loads(Path(name).read_text(encoding="utf-8"))["traceEvents"]
+        assert "node-0" in {event["args"]["name"] for event in events if event["name"] == "process_name"}
+    Path("random-first-fit.json").write_bytes(Path("first-fit.json").read_bytes())
+    again = run(
+        "report",
+        EXAMPLE,
+        "first-fit.json",
+        "random-first-fit.json",
+        "--format",
+        "perfetto",
+        "-o",
+        "random.json",
+    )
+    assert "random-first-fit.json: is the plan itself" in sentence(again)
+
+
 def test_pictures(folder: Path) -> None:
     result = run("report", EXAMPLE, "first-fit.json", "--format", "svg", "-o", "new/folder")
     assert result.exit_code == 0, result.stderr

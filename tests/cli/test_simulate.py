@@ -72,8 +72,9 @@ def test_table(queue: Path) -> None:
     assert lines[0] == (
         "16 jobs on 4 servers with 13 GPUs, policy contention-aware (order fifo, backfill easy, seed 3)"
     )
-    assert lines[1].split()[:2] == ["GPUs", "jobs"]
-    words = [line.split()[0] for line in lines[2:]]
+    assert lines[1].split() == ["mean", "95th"] * 3
+    assert lines[2].split()[:4] == ["GPUs", "jobs", "waiting", "pct."]
+    words = [line.split()[0] for line in lines[3:] if line]
     assert words[-7:] == ["makespan", "mean", "queue", "GPU", "links", "backfilled", "promises"]
 
 

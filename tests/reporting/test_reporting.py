@@ -21,7 +21,7 @@ import ringsched
 from ringsched import Infeasible, InputError, Scenario, Server, Switch
 from ringsched.analysis.explain.parts import Split
 from ringsched.analysis.planned_run import planned_run
-from ringsched.drawing import size_class, size_scale
+from ringsched.drawing import gantt_legend, luminance, size_class, size_scale
 from ringsched.engine.problem import problem_of
 from ringsched.reporting import assets
 from ringsched.reporting.data import finished_at, report_data, soonest_ends
@@ -31,6 +31,7 @@ from ringsched.reporting.perfetto import perfetto_trace
 from ringsched.reporting.pictures.draw import draw_pictures
 
 MEGABYTE = 1_000_000
+REPORT_ASSETS = Path(assets.__file__).parent
 
 
 def drawn(problem: Scenario, policy: str = "list-scheduling") -> dict[str, Any]:
@@ -309,6 +310,34 @@ def test_perfetto_slices_nest_and_counters_end_at_none() -> None:
     assert set(last.values()) == {0}
     names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
     assert {"list-scheduling: left-0", "random: links"} <= names
+
+
+@pytest.mark.parametrize("num_sizes", range(1, 9))
+def test_names_of_jobs_are_read_on_every_colour(num_sizes: int) -> None:
+    """White on #27ac81 had a contrast of 2.88; WCAG asks for 4.5."""
+    for size in size_scale([2**at for at in range(num_sizes)]):
+        for page in ("Light", "Dark"):
+            low, high = sorted(luminance(each) for each in (size[page.lower()], size[f"ink{page}"]))
+            assert (high + 0.05) / (low + 0.05) > 4.5
+
+
+def test_pictures_and_page_have_the_same_words() -> None:
+    legend = (REPORT_ASSETS / "legends.js").read_text(encoding="utf-8")
+    for handle in gantt_legend([], slowed=True, bound=True):
+        assert f'"{handle.get_label()}"' in legend
+
+
+def test_perfetto_takes_no_gpu_for_a_main_thread() -> None:
+    """Perfetto moves a thread with the number of a process to the top: GPU 1 once was above GPU 0."""
+    problem = contended()
+    plans = {name: ringsched.plan(problem, name) for name in ("list-scheduling", "random")}
+    events = json.loads(perfetto_trace(problem, plans))["traceEvents"]
+    threads = [(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"]
+    assert not {event["pid"] for event in events} & {thread for _, thread in threads}
+    assert threads == sorted(set(threads))
+    assert len({thread for _, thread in threads}) == 2 * sum(
+        server.gpus for server in problem.cluster.servers
+    )
 
 
 @pytest.mark.parametrize("format", ["svg", "png"])

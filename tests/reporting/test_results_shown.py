@@ -16,7 +16,7 @@ from ringsched.analysis.compare.compare import Comparison
 from ringsched.analysis.whatif.changes import AddServers
 from ringsched.analysis.whatif.variants import WhatIf
 from ringsched.errors import InputError
-from ringsched.formatting import LONGEST_LINE, duration, html_table, one_line
+from ringsched.formatting import LONGEST_LINE, duration, html_table, one_line, percent_above
 from ringsched.ring import all_reduce
 
 QUEUE = scenario(
@@ -82,7 +82,7 @@ def test_what_the_line_says() -> None:
     made = plan()
     assert repr(made) == (
         f"<Plan: 30 jobs, policy first-fit, makespan {duration(made.makespan_s)}, "
-        f"bound {duration(made.lower_bound_s)}, gap {100 * (made.gap - 1):.1f} %>"
+        f"bound {duration(made.lower_bound_s)}, gap {percent_above(made.gap)}>"
     )
     assert repr(QUEUE) == "<Scenario: 30 jobs, 2 servers, 8 GPUs, contention paper, slotted time>"
     assert repr(simulation()).startswith("<Simulation: 30 jobs, policy fifo, backfill easy, makespan ")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
+from shutil import get_terminal_size
+from textwrap import fill, wrap
 from typing import Any, TypeVar
 
 import click
@@ -18,6 +21,8 @@ SEARCH = "Search"
 OUTPUT = "Output"
 WIDTH = 100  # of help, on a terminal that is wide enough
 MOST_NAMES = 34  # columns for the names of options
+INDENT, SPACING = 2, 2  # of a list of options
+LEAST_TEXT = 20  # columns of text, on the narrowest terminal
 
 _NUMBERS = {click.types.FloatParamType: "a number such as 0.9", click.types.IntParamType: "an integer"}
 _QUOTED = re.compile(r"^'.*'(?= is not a valid )", re.DOTALL)
@@ -47,16 +52,44 @@ class Command(click.Command):
             if record is not None:
                 groups.setdefault(getattr(param, "group", COMMON), []).append(record)
         shown = {name: records for name, records in groups.items() if records}
-        width = min(MOST_NAMES, max(len(names) for records in shown.values() for names, _ in records))
+        width = _shortest([record for records in shown.values() for record in records], formatter.width)
         for name, records in shown.items():
             with formatter.section("Options" if len(shown) == 1 else name):
-                formatter.write_dl([(names.ljust(width), text) for names, text in records], MOST_NAMES)
+                for names, text in records:
+                    formatter.write(
+                        "".join(f"{line}\n" for line in _entry(names, text, width, formatter.width))
+                    )
+
+
+def _shortest(records: list[tuple[str, str]], total: int) -> int:
+    """Return the width of the column of names that makes the list shortest."""
+    widths = sorted({min(MOST_NAMES, len(names)) for names, _ in records}, reverse=True)
+    return min(widths, key=lambda width: sum(len(_entry(*record, width, total)) for record in records))
+
+
+def _entry(names: str, text: str, width: int, total: int) -> list[str]:
+    """Return the lines of an option: a longer name has its own line, and no name is broken."""
+    beside = total - INDENT - width - SPACING
+    lines = wrap(text, max(beside, LEAST_TEXT), break_on_hyphens=False, break_long_words=False) or [""]
+    shown = [names, *[""] * len(lines)] if len(names) > width else [names, *[""] * (len(lines) - 1)]
+    lines = ["", *lines] if len(names) > width else lines
+    return [
+        f"{' ' * INDENT}{name:{width + SPACING}}{line}".rstrip()
+        for name, line in zip(shown, lines, strict=True)
+    ]
 
 
 class Group(click.Group):
     """A group of commands that suggests what a mistyped one may be."""
 
     command_class = Command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with all of their first lines."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        whole = [(name, each.get_short_help_str(WIDTH)) for name, each in commands if each is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(whole)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -71,6 +104,16 @@ class Group(click.Group):
 
 
 Group.group_class = Group
+
+
+def for_terminal(message: str) -> str:
+    """Return a message for standard error: on a terminal it is wrapped at words, elsewhere it is one line."""
+    if not sys.stderr.isatty():
+        return message
+    width = get_terminal_size().columns
+    return "\n".join(
+        fill(line, width, break_on_hyphens=False, break_long_words=False) for line in message.splitlines()
+    )
 
 
 def usage_sentence(error: click.UsageError) -> str:

@@ -9,7 +9,7 @@ import click
 
 from ringsched.analysis.compare.compare import compare
 from ringsched.analysis.compare.summary import METRICS, PAIRED
-from ringsched.cli.command import OUTPUT, SEARCH, Command, option
+from ringsched.cli.command import SEARCH, Command, option
 from ringsched.cli.compare_tables import comparison_to_json, print_comparison
 from ringsched.cli.files import options_for_arguments
 from ringsched.cli.options import (
@@ -57,12 +57,12 @@ OF_OBJECTIVE = {
     type=int,
     default=1,
     show_default=True,
-    help="Number of seeds for policies with random choices.",
+    help="Number of seeds for policies that use them.",
 )
 @objective_option()
 @limit_options("the search", time="10s")
 @set_option
-@output_option("Keep one row per run: .csv or .parquet. Finished rows are reused.")
+@output_option("Keep one row per run in a .csv or .parquet file.")
 @json_option("Print summary and rows as JSON.")
 @option(
     "--metrics",
@@ -72,7 +72,6 @@ OF_OBJECTIVE = {
     default=[",".join(PAIRED)],
     stated="all but lower_bound_s",
     help="Columns to print.",
-    group=OUTPUT,
 )
 @option(
     "--pairs",
@@ -81,13 +80,11 @@ OF_OBJECTIVE = {
     multiple=True,
     stated="that of --objective",
     help="Metrics to compare in pairs, with 95 % intervals.",
-    group=OUTPUT,
 )
 @option(
     "--resume/--no-resume",
     default=True,
-    help="Reuse the rows of the output file, or replace it.  [default: reuse]",
-    group=OUTPUT,
+    help="Reuse the rows of FILE (default), or replace them.",
 )
 @option(
     "--contention-models",
@@ -101,7 +98,7 @@ OF_OBJECTIVE = {
     "--calibration",
     metavar="FILE",
     type=FILE,
-    help="Use the numbers that `calibrate fit -o` wrote, in all scenarios.",
+    help="Use the numbers that `calibrate fit -o` wrote.",
     group=ROBUSTNESS,
 )
 @option(
@@ -110,7 +107,7 @@ OF_OBJECTIVE = {
     type=int,
     default=0,
     show_default=True,
-    help="Repeat N times with parameters sampled from the calibration intervals.",
+    help="Repeat N times with sampled parameters.",
     group=ROBUSTNESS,
 )
 @option(
@@ -145,7 +142,7 @@ def compare_command(
     max_schedules: int | None,
     **given: Any,
 ) -> None:
-    """Compare policies over scenarios and seeds, with confidence intervals.
+    """Compare policies over many scenarios, with confidence intervals.
 
     Prints the means of every policy, and its objective (or --pairs) relative to the baseline, with a 95 %
     confidence interval over the pairs.

@@ -250,7 +250,7 @@ def _culprits(ledger: Ledger) -> list[str | Table]:
 @option("--job", "job_name", metavar="NAME", type=JOB, help="Explain in words why this job is slow.")
 @json_option("Print the ledger as JSON.")
 def explain_command(scenario_file: Path, plan_file: Path, job_name: str | None, as_json: bool) -> None:
-    """Show which jobs slow each other down, by how much and on which link.
+    """Show which jobs slow each other down, and on which link.
 
     Splits the duration of every job into its best case and the time that spreading, contention and rounding
     to slots add. Contention is attributed to the jobs that share the slowest link.

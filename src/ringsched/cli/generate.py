@@ -149,7 +149,7 @@ _SHARE_SERVERS = "Reach the share on N servers, so that a sweep over --servers h
     _value("--share-servers", "N", None, _SHARE_SERVERS),
 )
 def paper_command(contention_share: float, horizon: float | None, **options: Any) -> None:
-    """The paper's workload: 160 jobs on servers of 4 to 32 GPUs, in slots of a second."""
+    """The paper's workload: 160 jobs, in slots of a second."""
 
     def workload(**fields: Any) -> Workload:
         return Workload.paper(contention_share=contention_share, horizon_s=horizon, **fields)

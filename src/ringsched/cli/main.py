@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from ringsched._version import __version__
-from ringsched.cli.command import WIDTH, Group, usage_sentence
+from ringsched.cli.command import WIDTH, Group, for_terminal, usage_sentence
 from ringsched.cli.interrupts import WORDS, answered, listen
 from ringsched.errors import RingschedError
 
@@ -27,9 +27,9 @@ GROUPS = {
     "Understand": {
         "check": "Show how a scenario is understood, and warn about likely mistakes.",
         "verify": "Check a plan independently of the planner.",
-        "explain": "Show which jobs slow each other down, by how much and on which link.",
+        "explain": "Show which jobs slow each other down, and on which link.",
         "whatif": "Show what one more job, other servers or other links would change.",
-        "compare": "Compare policies over scenarios and seeds, with confidence intervals.",
+        "compare": "Compare policies over many scenarios, with confidence intervals.",
         "report": "Draw plans: GPUs over time, contention on links, and the gap.",
         "serve": "Open the lab: a web page and an HTTP API for planning.",
     },
@@ -95,7 +95,7 @@ class Ringsched(Group):
                 ctx.exit(ENDED_BY_SIGNAL + number)
             if not isinstance(error, RingschedError):
                 raise
-            click.echo(f"Error: {error}", err=True)
+            click.echo(for_terminal(f"Error: {error}"), err=True)
             ctx.exit(error.exit_code)
 
 
@@ -104,14 +104,14 @@ def _refuse(error: click.UsageError) -> NoReturn:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
     else:
-        click.echo(f"Error: {usage_sentence(error)}", err=True)
+        click.echo(for_terminal(f"Error: {usage_sentence(error)}"), err=True)
     raise click.exceptions.Exit(error.exit_code) from None
 
 
 @click.group(
     cls=Ringsched,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
-    epilog="Exit codes: 0 success; 1 negative result (invalid or infeasible plan); 2 wrong input or usage.",
+    epilog="Exit codes: 0 success; 1 negative result; 2 wrong input or usage.",
 )
 @click.version_option(__version__, prog_name="ringsched")
 def ringsched() -> None:

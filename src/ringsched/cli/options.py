@@ -36,7 +36,7 @@ set_option = option(
     metavar="KEY=VALUE",
     multiple=True,
     type=Assignment(),
-    help="Override a field of the scenario, such as inter_server_gbps=25. Repeatable.",
+    help="Set a field, such as inter_server_gbps=25. Repeatable.",
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ringsched.cli.command import Command, option
+from ringsched.cli.command import Command, for_terminal, option
 from ringsched.cli.options import FILE, output_option, scenario_argument
 from ringsched.cli.progress import Working
 from ringsched.cli.values import Name
@@ -46,11 +46,14 @@ def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str,
     target = Path(DEFAULT_OUTPUT[kind]) if output is None else output
     if target == Path("-"):
         raise InputError("names no file; /dev/stdout prints", field="-o -")
+    targets = _traces(target, list(labels(plan_files))) if kind == "perfetto" else [target]
     if kind not in PICTURES:
-        check_writable(target)
+        for path in targets:
+            check_writable(path)
     scenario = load_scenario(scenario_file)
     plans = {label: load_plan(path) for label, path in labels(plan_files).items()}
-    _check_no_input(target, scenario_file, plan_files)
+    for path in targets:
+        _check_no_input(path, scenario_file, plan_files)
     if kind in PICTURES:
         from ringsched.drawing import check_matplotlib
 
@@ -64,14 +67,21 @@ def report_command(scenario_file: Path, plan_files: tuple[Path, ...], kind: str,
         raise _located(error, scenario_file, labels(plan_files)) from None
     for plan in data["plans"]:
         if not plan["summary"]["valid"]:
-            click.echo(
-                f"Warning: {plan['label']} is not valid; `ringsched verify` lists the violations", err=True
-            )
-    click.echo(_write(data, kind, target))
+            warning = f"Warning: {plan['label']} is not valid; `ringsched verify` lists the violations"
+            click.echo(for_terminal(warning), err=True)
+    click.echo(_write(data, kind, targets))
 
 
-def _write(data: dict[str, Any], kind: str, target: Path) -> str:
+def _traces(target: Path, named: list[str]) -> list[Path]:
+    """Return the file of each plan's trace: Perfetto orders servers by their slices, and would mix plans."""
+    from ringsched.reporting.report import file_suffixes
+
+    return [target.with_name(f"{target.stem}{suffix}{target.suffix}") for suffix in file_suffixes(named)]
+
+
+def _write(data: dict[str, Any], kind: str, targets: list[Path]) -> str:
     """Write what was asked for; return one line about it."""
+    target = targets[0]
     if kind in PICTURES:
         from ringsched.reporting.pictures.draw import pictures_of
 
@@ -80,8 +90,10 @@ def _write(data: dict[str, Any], kind: str, target: Path) -> str:
     if kind == "perfetto":
         from ringsched.reporting.perfetto import trace_of
 
-        write_text(target, trace_of(data))
-        return f"trace written to {target}"
+        for plan, path in zip(data["plans"], targets, strict=True):
+            write_text(path, trace_of(data | {"plans": [plan]}))
+        written = "trace" if len(targets) == 1 else "traces"
+        return f"{written} written to {', '.join(map(str, targets))}"
     from ringsched.reporting.report import page_of
 
     write_text(target, page_of(data))

@@ -51,7 +51,7 @@ def print_simulation(simulation: Simulation, result: OverTime, files: Mapping[st
         f"{counted(cluster.capacity, 'GPU')}, policy {simulation.policy} ({', '.join(_choices(simulation))})"
     ]
     if result.num_jobs:
-        parts.append(_by_size(result))
+        parts += [_by_size(result), ""]
     parts.append(_summary(simulation, result))
     parts += [f"{what} written to {path}" for what, path in files.items() if path is not None]
     show(parts)
@@ -72,7 +72,8 @@ def _choices(simulation: Simulation) -> list[str]:
 
 def _by_size(result: OverTime) -> Table:
     table = Table(box=None, pad_edge=False)
-    headings = ("GPUs", "jobs", "waiting", "95 %", "completion", "95 %", "slowdown", "95 %")
+    figures = [(f"mean\n{name}", "95th\npct.") for name in ("waiting", "completion", "slowdown")]
+    headings = ("GPUs", "jobs", *(heading for pair in figures for heading in pair))
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for size in result.by_size:
@@ -177,7 +178,7 @@ class _Shown(Observer):
     "series",
     metavar="FILE",
     type=FILE,
-    help="Write queue, GPUs and links over time: .csv or .parquet.",
+    help="Write the state over time: .csv or .parquet.",
     group=OUTPUT,
 )
 @option(
@@ -185,7 +186,7 @@ class _Shown(Observer):
     "step",
     metavar="DURATION",
     type=DURATION,
-    help="Write means and maxima over this time to --series-csv, not every change.",
+    help="Write --series-csv in steps of this time.",
     group=OUTPUT,
 )
 @json_option("Print the plan as JSON, with the figures over time.", group=OUTPUT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from itertools import zip_longest
 from pathlib import Path
@@ -50,7 +50,7 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
         parts.append(_job_table(plan, num_rows))
     if num_rows < len(plan.jobs):
         parts.append(f"... and {len(plan.jobs) - num_rows} more jobs; --json or -o give all of them")
-    parts.append(_summary(plan))
+    parts += [*([""] if plan.jobs else []), _summary(plan)]
     horizon_s = scenario.time.horizon_s
     if horizon_s is not None and plan.makespan_s >= horizon_s:
         parts.append(f"ends after the horizon of {duration(horizon_s)}, which this policy does not observe")
@@ -77,15 +77,37 @@ def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
 
 def print_policies(policies: Sequence[Policy], orders: Sequence[str], *, online: bool) -> None:
     """Print the table of policies and the orders they can be combined with."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("policy", "queue order", "placement", "description", "options"):
-        table.add_column(column, overflow="fold", no_wrap=column in ("policy", "queue order"))
-    for policy in policies:
-        taken = (policy.online or ()) if online else policy.options
-        options = " ".join(f"--{option}" for option in sorted(taken))
-        table.add_row(policy.name, policy.order, policy.rule, policy.summary, options)
     each = "; each with --backfill none or easy" if online else ""
-    show([table, f"orders for --order: {', '.join(orders)}{each}"])
+    rows = [(policy, (policy.online or ()) if online else policy.options) for policy in policies]
+    show([*_policy_table(rows), f"orders for --order: {', '.join(orders)}{each}"])
+
+
+def _policy_table(rows: Sequence[tuple[Policy, Iterable[str]]]) -> list[str | Table]:
+    """Return the table of policies; options are below it where it would be too wide."""
+    width = Console().width if sys.stdout.isatty() else PLAIN_WIDTH
+    wide = width >= PLAIN_WIDTH
+    table = Table(box=None, pad_edge=False)
+    for column in ("policy", "queue order", "placement", "description", *(["options"] if wide else [])):
+        table.add_column(column, overflow="fold", no_wrap=column in ("policy", "queue order"))
+    taken: dict[str, list[str]] = {}  # by option
+    for policy, options in rows:
+        shown = sorted(f"--{option}" for option in options)
+        for option in shown:
+            taken.setdefault(option, []).append(policy.name)
+        table.add_row(policy.name, policy.order, policy.rule, policy.summary, *([" ".join(shown)] if wide else []))
+    if wide:
+        table.columns[-1].min_width = max(map(len, taken), default=0)  # no option is broken
+        return [table]
+    names = {policy.name for policy, _ in rows}
+    return [table, *(f"{option}: {_all_but(names, having)}" for option, having in sorted(taken.items()))]
+
+
+def _all_but(names: Collection[str], having: Sequence[str]) -> str:
+    """Return which policies have an option, in the shorter way."""
+    missing = sorted(set(names) - set(having))
+    if not missing:
+        return "all policies"
+    return f"all but {', '.join(missing)}" if len(missing) < len(having) else ", ".join(having)
 
 
 def _job_table(plan: Plan, num_rows: int) -> Table:
@@ -141,7 +163,7 @@ def show(parts: Sequence[str | Table]) -> None:
                 _print_long(console, part, widths)
             else:
                 console.width = max(width, _least_width(part)) if isinstance(part, Table) else width
-                console.print(part, soft_wrap=isinstance(part, str))
+                console.print(part, soft_wrap=isinstance(part, str) and not watched)
     if captured is not None:
         sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 

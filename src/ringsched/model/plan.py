@@ -272,7 +272,11 @@ class Plan(Replaceable):
         excess = (self.gap - 1) * 100
         if excess <= ROUNDING:
             return "proved optimal"
-        return f"at most {excess:.1f} % above the best possible" if excess >= 0.1 else "optimal within 0.1 %"
+        return (
+            f"at most {percent_above(self.gap)} above the best possible"
+            if excess >= 0.1
+            else "optimal within 0.1 %"
+        )
 
     def __repr__(self) -> str:
         return one_line("Plan", *self._heading, *(f"{name} {value}" for name, value in self._result))

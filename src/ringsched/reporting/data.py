@@ -19,6 +19,7 @@ from ringsched.errors import InputError
 from ringsched.formatting import duration, percent_above
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
+from ringsched.model.plan import ENDINGS
 from ringsched.reporting.gantt import Rows, Stretches, gantt_data, slowed_stretches, stretches_of
 from ringsched.reporting.links import job_levels, links_data, load_levels, most_jobs
 from ringsched.reporting.style import PLAN_COLOURS, Times, times_of
@@ -116,6 +117,7 @@ def summary_data(plan: Plan, verdict: Verdict, metrics: Metrics | None) -> dict[
         "choices": ", ".join(plan.choices),
         "quality": plan.quality,
         "reason": reason(plan.bounds[0]) if plan.bounds else "",
+        "ended": None if plan.ended is None else ENDINGS[plan.ended],
         "valid": verdict.valid,
         "numViolations": len(verdict.violations),
         "violations": [str(violation) for violation in verdict.violations[:MOST_VIOLATIONS]],

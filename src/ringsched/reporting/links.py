@@ -11,7 +11,7 @@ from ringsched.analysis.explain.ledger import Ledger, LinkAccount
 from ringsched.reporting.gantt import Rows, Stretches
 from ringsched.reporting.style import Times
 
-ALONE = ("#d5dce4", "#333b45")
+ALONE = ("#b6c2ce", "#4a5563")
 WARM = (
     ("#ffe3b3", "#5a2510"),
     ("#fdb870", "#8a3510"),

@@ -37,17 +37,23 @@ def perfetto_trace(scenario: Scenario, plans: Plans) -> str:
 def trace_of(data: Mapping[str, Any]) -> str:
     """Return the trace of a report's data, an event a line."""
     numbers = count(1)  # of processes; 0 is the idle one in some viewers
+    # Perfetto takes a thread with the number of a process for a main thread, and moves it to the top.
+    threads = count(1 + len(data["plans"]) * (len(data["cluster"]["servers"]) + 1))
     events: list[Event] = []
     for plan in data["plans"]:
         prefix = f"{plan['label']}: " if len(data["plans"]) > 1 else ""
-        events += _servers(data, plan, prefix, numbers)
+        events += _servers(data, plan, prefix, numbers, threads)
         events += _links(plan, prefix, numbers)
     lines = ",\n".join(json.dumps(event, ensure_ascii=False, allow_nan=False) for event in events)
     return f'{{"displayTimeUnit": "ms", "traceEvents": [\n{lines}\n]}}\n'
 
 
 def _servers(
-    data: Mapping[str, Any], plan: Mapping[str, Any], prefix: str, numbers: Iterator[int]
+    data: Mapping[str, Any],
+    plan: Mapping[str, Any],
+    prefix: str,
+    numbers: Iterator[int],
+    threads: Iterator[int],
 ) -> Iterator[Event]:
     """Yield names of servers and GPUs, then what runs on them, in the order of time."""
     track: list[tuple[int, int]] = []  # process and thread of each row
@@ -56,8 +62,9 @@ def _servers(
         yield _named("process_name", process, 0, name=f"{prefix}{server['name']}")
         yield _named("process_sort_index", process, 0, sort_index=process)
         for gpu in range(server["gpus"]):
-            track.append((process, gpu + 1))
-            yield _named("thread_name", process, gpu + 1, name=f"GPU {gpu}")
+            thread = next(threads)
+            track.append((process, thread))
+            yield _named("thread_name", process, thread, name=f"GPU {gpu}")
     slices = [event for at in range(len(plan["gantt"]["job"])) for event in _slices(data, plan, at, track)]
     # The viewer nests what begins together by length.
     yield from sorted(slices, key=lambda event: (event["ts"], -event["dur"]))

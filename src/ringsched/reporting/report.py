@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -129,3 +130,21 @@ def labelled(plans: Plans) -> dict[str, Plan]:
         same = sum(other.policy == policy for other in listed[:at])
         by_label[f"{policy} ({same + 1})" if same else policy] = plan
     return by_label
+
+
+def file_suffixes(labels: list[str]) -> list[str]:
+    """Return file name suffixes that distinguish several plans; none for one plan.
+
+    Examples
+    --------
+    >>> file_suffixes(["search"]), file_suffixes(["my plan", "../my:plan"])
+    ([''], ['-my-plan', '-my-plan-2'])
+    """
+    if len(labels) == 1:
+        return [""]
+    suffixes: list[str] = []
+    for label in labels:
+        plain = re.sub(r"[^A-Za-z0-9_]+", "-", label).strip("-")[:60] or "plan"
+        same = sum(re.fullmatch(rf"-{plain}(-\d+)?", other) is not None for other in suffixes)
+        suffixes.append(f"-{plain}-{same + 1}" if same else f"-{plain}")
+    return suffixes

@@ -230,6 +230,7 @@ def search(raw: bytes, limits: Limits, tell: Tell, should_stop: Callable[[], boo
             options["workers"] = max(1, (os.cpu_count() or 1) // 2)  # the lab has others to serve
         told = _Told(scenario, tell, should_stop)
         plan = api.plan(scenario, body.policy, **options, observer=told)
+        told.end()
         told.show(plan)
         return Reply(200, b"{}")
     except Exception as error:
@@ -242,12 +243,20 @@ class _Told(Observer):
     def __init__(self, scenario: Scenario, tell: Tell, should_stop: Callable[[], bool]) -> None:
         self._scenario, self._tell, self._should_stop = scenario, tell, should_stop
         self.better_every_s = BETTER_S
+        self._newest: tuple[Progress, float] | None = None  # and when it came
 
     def should_stop(self) -> bool:
         return self._should_stop()
 
     def progress(self, progress: Progress) -> None:
+        self._newest = progress, time.monotonic()
         self._tell(PROGRESS, progress_json(progress).encode())
+
+    def end(self) -> None:
+        """Tell how long it took in the end."""
+        if self._newest is not None:
+            progress, since_s = self._newest
+            self.progress(replace(progress, elapsed_s=progress.elapsed_s + time.monotonic() - since_s))
 
     def show(self, plan: Plan) -> None:
         """Tell a plan and what is drawn of it."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
 from tests.integration.browser.conftest import Visit
+
+from ringsched.cli.main import ringsched
 
 ROOT = Path(__file__).parents[3]
 PHONE = {"width": 390, "height": 844}
@@ -20,8 +25,33 @@ def built(site: Path) -> Path:
     return site
 
 
+def shown(path: Path) -> str:
+    return unescape(re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8")))
+
+
+def check_help(site: Path) -> None:
+    """The page has what the program prints, for groups too."""
+    text = shown(site / "reference" / "help.html")
+    for path in ((), ("plan",), ("slurm",), ("generate",), ("calibrate", "fit")):
+        printed = CliRunner().invoke(ringsched, [*path, "--help"], terminal_width=88, prog_name="ringsched")
+        assert printed.output.strip() in text
+
+
+def check_signatures(site: Path) -> None:
+    """Signatures once had `~collections.abc.Mapping`, `<factory>` and types without a link."""
+    path = site / "reference" / "api.html"
+    text = shown(path)
+    assert [each for each in ("~ringsched", "~collections", "<factory>", "MAKESPAN") if each in text] == []
+    for name in ("CustomPolicy", "Comparison", "Calibration", "Change", "WhatIf"):
+        assert re.search(
+            rf'<a class="reference internal" href="#[\w.]+\.{name}"', path.read_text(encoding="utf-8")
+        )
+
+
 def test_site(browser: Any, tmp_path: Path) -> None:
     site = built(tmp_path / "site")
+    check_help(site)
+    check_signatures(site)
     pages = [path for path in sorted(site.rglob("*.html")) if path.name != "genindex.html"]
     assert len(pages) > len(list((ROOT / "docs").rglob("*.md")))  # and the search
 
@@ -29,6 +59,7 @@ def test_site(browser: Any, tmp_path: Path) -> None:
     visit = Visit(context.new_page())
     for path in pages:
         visit.page.goto(path.as_uri())
+        assert visit.page.locator("link[rel~=icon]").count() == 1
         width = visit.page.evaluate("document.documentElement.scrollWidth")
         assert width <= PHONE["width"], f"{path.relative_to(site)} is {width} px wide"
 

@@ -20,6 +20,7 @@ from tests.reports import HOSTILE_NAMES, SCRIPT, hostile
 
 import ringsched
 from ringsched.formatting import percent_above
+from ringsched.model.plan import ENDINGS
 
 pytestmark = pytest.mark.compiled
 
@@ -152,13 +153,14 @@ SPOKEN = {
     0: "0 s",
     0.25: "0.25 s",
     59: "59 s",
+    59.97: "1 min",
     2090: "34 min 50 s",
     3599.9: "1 h",
     5940: "1 h 39 min",
     86399: "1 day",
     183600: "2 days 3 h",
 }
-SAY = "async given => { const words = await import('/assets/words.js'); return given.map(words.spoken); }"
+SAY = "async given => { const text = await import('/assets/text.js'); return given.map(text.duration); }"
 
 
 def test_plans_are_put_in_words(visiting: Visitor) -> None:
@@ -166,7 +168,7 @@ def test_plans_are_put_in_words(visiting: Visitor) -> None:
     assert page.evaluate(SAY, list(SPOKEN)) == list(SPOKEN.values())
     assert words(page) == (
         "All 6 jobs end within 34 min 50 s; the mean completion is 15 min 53 s. "
-        "No plan can end before 27 min 50 s: this one is at most 25 % above the best possible."
+        "No plan can end before 27 min 50 s: this one is at most 25.2 % above the best possible."
     )
     choose(page, "aim", "mean-completion")
     assert "No plan can have a mean completion below" in words(page)
@@ -388,6 +390,16 @@ def test_no_job_is_put_back_into_another_scenario(visiting: Visitor) -> None:
     page.get_by_role("button", name="Undo").wait_for(state="hidden")
 
 
+def test_a_search_says_why_it_ended(visiting: Visitor, tmp_path: Path) -> None:
+    """It once said "done" only, and the time of the last progress instead of that of the end."""
+    page = visiting().page
+    page.get_by_role("button", name="Search for a better plan").click()
+    page.locator("#search .said", has_text="done").wait_for()
+    _, plan = shown_plan(page, tmp_path)
+    assert plan.ended is not None
+    assert page.locator("#search .said").inner_text() == f"done: {ENDINGS[plan.ended]}"
+
+
 def test_a_search_is_watched_and_stopped(visiting: Visitor, tmp_path: Path) -> None:
     page = visiting().page
     choose(page, "example", "paper")
@@ -395,7 +407,7 @@ def test_a_search_is_watched_and_stopped(visiting: Visitor, tmp_path: Path) -> N
     knob(page, "time limit, s").blur()
     page.get_by_role("button", name="Search for a better plan").click()
     page.locator("#search .said", has_text="searching").wait_for()
-    assert {"best", "bound", "gap"} <= set(page.locator("#search dt").all_inner_texts())
+    assert {"best", "lower bound", "gap"} <= set(page.locator("#search dt").all_inner_texts())
     tried = page.locator("#search dd").nth(3)
     before = tried.inner_text()
     page.locator("#search dd").nth(3).filter(has_not_text=re.compile(f"^{before}$")).wait_for()  # it goes on

@@ -58,9 +58,9 @@ def test_tooltip_says_what_the_job_is(opened: Opener) -> None:
     for part in (
         "gpt2-finetune",
         "8 on node-1:4-7 node-2:0-3",
-        "0 s to 4800 s",
+        "0 s to 1 h 20 min, for 1 h 20 min",
         "slowed by contention",
-        "710.9 s",
+        "11 min 51 s",
     ):
         assert part in said
     visit.page.locator("h1").hover()

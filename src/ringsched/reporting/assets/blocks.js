@@ -2,7 +2,7 @@
 
 import { freshId, svg } from "./dom.js";
 import { blockPath } from "./rows.js";
-import { fitted } from "./text.js";
+import { fitted, textWidth } from "./text.js";
 
 const NAME_SIZE = 11;
 
@@ -40,7 +40,7 @@ export function drawJobs(plot, data, rows, scale, wanted) {
     if (outside || faded) return shape;
     hatched.set(size, (hatched.get(size) || "") + slowedPath(gantt, at, rows, scale));
     const name = nameOf(data, at, rows, Math.max(x, scale.first), Math.min(right, scale.last));
-    if (name) names.append(name);
+    if (name) names.append(...name);
     return shape;
   });
   for (const [size, d] of hatched) if (d) slowed.append(hatchOf(size, d));
@@ -73,7 +73,7 @@ function hatchOf(size, d) {
   return hatch;
 }
 
-/** Return a job's name on its largest block, if it fits there. */
+/** Return a job's name on its largest block, if it fits there, and a plain backing, so that hatching does not cross it. */
 function nameOf(data, at, rows, x, right) {
   const runs = data.gantt.runs[at];
   let largest = 0;
@@ -83,8 +83,10 @@ function nameOf(data, at, rows, x, right) {
   const job = data.gantt.job[at];
   const text = fitted(data.jobs.name[job], right - x - 8, NAME_SIZE);
   if (!text) return null;
-  const label = svg("text", { x: x + 4, y: rows.begins[runs[largest]] + height / 2 + 4 }, text);
+  const middle = rows.begins[runs[largest]] + height / 2;
+  const backing = svg("rect", { x: x + 2, y: middle - 6.5, width: textWidth(text, NAME_SIZE) + 4, height: 13, rx: 2 });
+  backing.style.fill = `var(--size-${data.jobs.size[job]})`;
+  const label = svg("text", { x: x + 4, y: middle + 4 }, text);
   label.style.fill = `var(--ink-${data.jobs.size[job]})`;
-  label.style.stroke = `var(--size-${data.jobs.size[job]})`;
-  return label;
+  return [backing, label];
 }

@@ -2,7 +2,7 @@
 
 import { svg, widthOf } from "./dom.js";
 import { countAxis, linear, timeAxis } from "./scale.js";
-import { counted, figure } from "./text.js";
+import { counted, duration } from "./text.js";
 import { hideTip, showTip } from "./tip.js";
 
 const [TOP, LEFT, RIGHT, BOTTOM] = [10, 40, 14, 26];
@@ -70,7 +70,7 @@ function isExplored(picture, ruler, data, scale) {
     ruler.setAttribute("x2", pixel);
     const rows = data.plans.map((plan) => [plan.label, counted(doneBy(plan.ends, time), "job")]);
     rows.push(["upper bound", counted(doneBy(data.bound.ends, time), "job")]);
-    showTip(`done by ${figure(Number(time.toPrecision(5)))} s`, rows, x, y);
+    showTip(`done by ${duration(time)}`, rows, x, y);
   };
   const hide = () => {
     ruler.setAttribute("x1", -9);

@@ -1,7 +1,7 @@
 // The tooltip of a job.
 
 import { placeText } from "./rows.js";
-import { duration, figure } from "./text.js";
+import { duration } from "./text.js";
 import { showTip } from "./tip.js";
 
 /** Show the details of the job that is `at` in the plan. */
@@ -11,7 +11,7 @@ export function jobTip(data, at, x, y) {
   const [start, finish] = [gantt.start[at], gantt.finish[at]];
   const rows = [
     ["GPUs", `${jobs.gpus[job]} on ${placeText(data.cluster, gantt.runs[at]) || "no known server"}`],
-    ["runs", `${figure(start)} s to ${figure(finish)} s: ${duration(finish - start)}`],
+    ["runs", `${duration(start)} to ${duration(finish)}, for ${duration(finish - start)}`],
   ];
   if (start > jobs.submit[job]) rows.push(["waits", duration(start - jobs.submit[job])]);
   const slow = gantt.slow[at];

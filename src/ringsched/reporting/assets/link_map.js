@@ -140,7 +140,7 @@ function linkTip(data, row, step, x, y) {
   const [since, jobs, percent] = link.steps.slice(3 * step, 3 * step + 3);
   const until = link.steps[3 * step + 3] ?? data.span;
   const rows = [
-    ["time", `${figure(since)} s to ${figure(until)} s`],
+    ["time", `${duration(since)} to ${duration(until)}`],
     ["jobs", jobs ? `${jobs}: ${jobNames(data, jobsOnLink(data, link, (since + until) / 2))}` : "none"],
     ["in use", `${percent} % of ${figure(link.gbps)} Gbit/s`],
     ["in total", `${link.jobs} jobs; ${duration(link.contended)} contended`],

@@ -47,11 +47,23 @@ export function unitOf(span) {
   return [...UNITS].reverse().find((unit) => span >= 4 * unit.seconds) || UNITS[0];
 }
 
-/** Return a duration in seconds and, if it is long, in larger units. */
+const PARTS = [["day", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+
+/** Return a duration for people as the command line prints it, such as "1 h 39 min" or "2.5 s". */
 export function duration(seconds) {
-  const unit = [...UNITS].reverse().find((each) => seconds >= each.seconds) || UNITS[0];
-  if (unit.seconds === 1) return `${figure(seconds)} s`;
-  return `${figure(seconds)} s (${Number((seconds / unit.seconds).toPrecision(3))} ${unit.name})`;
+  const at = PARTS.findIndex(([, length]) => seconds >= length);
+  if (at < 0 || at === PARTS.length - 1) return Number(seconds.toPrecision(3)) < 60 ? `${figure(seconds)} s` : "1 min";
+  const [[unit, length], [smaller, part]] = [PARTS[at], PARTS[at + 1]];
+  const rounded = Math.round(seconds / part) * part;
+  if (at > 0 && rounded >= PARTS[at - 1][1]) return duration(rounded); // not "60 min"
+  const [whole, rest] = [Math.floor(rounded / length), (rounded % length) / part];
+  const first = unit === "day" ? counted(whole, "day") : `${whole} ${unit}`;
+  return rest ? `${first} ${rest} ${smaller}` : first;
+}
+
+/** Return a gap as a percentage above the bound, rounded up, because the claim is "at most". */
+export function percentAbove(ratio) {
+  return `${(Math.ceil(1000 * (ratio - 1) - 1e-6) / 10).toFixed(1)} %`;
 }
 
 /** Return "1 job", "2 jobs". */

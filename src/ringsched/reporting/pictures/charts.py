@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ringsched.drawing import TALLEST_IN, WIDTH_IN, name_rows, plain, time_axis
-from ringsched.formatting import figure as figure_of
+from ringsched.formatting import duration
 from ringsched.reporting.links import level_at
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ def draw_links(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
     return figure
 
 
+MOST_WIDE_COLUMNS = 8
+
+
 def draw_blame(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
     """Draw the contention between the jobs that lose most and those that cost most."""
     blame, names = plan["blame"], data["jobs"]["name"]
@@ -102,11 +106,17 @@ def draw_blame(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
     most = max((cell for row in cells for cell in row), default=0.0) or 1.0
     shown = [[cell or math.nan for cell in row] for row in cells]  # empty where there is no contention
     panel.imshow(shown, cmap="Oranges", vmin=0, vmax=most * 1.1, aspect="auto")
+    # Two units of time beside each other are wider than one of many columns.
+    many = len(blame["culprits"]) > MOST_WIDE_COLUMNS
+
+    def said(seconds: float) -> str:
+        return re.sub(r"(?<=[a-z]) ", "\n" if many else " ", duration(seconds))
+
     for row, line in enumerate(cells):
         for column, seconds in enumerate(line):
             if seconds:
                 ink = "white" if seconds > 0.7 * most else "black"
-                panel.text(column, row, figure_of(seconds), ha="center", va="center", fontsize=7, color=ink)
+                panel.text(column, row, said(seconds), ha="center", va="center", fontsize=6, color=ink)
     panel.set_xticks(
         range(len(blame["culprits"])),
         [plain(names[job], 16) for job in blame["culprits"]],
@@ -121,5 +131,5 @@ def draw_blame(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
     panel.grid(visible=False)
     panel.spines[:].set_visible(False)
     panel.tick_params(length=0)
-    panel.set_xlabel("seconds that the job at the left loses to the job above", fontsize=8)
+    panel.set_xlabel("time that the job at the left loses to the job above", fontsize=8)
     return figure

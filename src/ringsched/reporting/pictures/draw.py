@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from ringsched.model import Scenario
 from ringsched.model.checks import choice, instance
 from ringsched.paper.figures import STYLE
 from ringsched.reporting.data import report_data
-from ringsched.reporting.report import Plans, labelled
+from ringsched.reporting.report import Plans, file_suffixes, labelled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,7 +72,7 @@ def _figures(data: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
     from ringsched.reporting.pictures.gantt import gantt_picture
 
     yield "completions", draw_curves(data)
-    suffixes = _suffixes([plan["label"] for plan in data["plans"]])
+    suffixes = file_suffixes([plan["label"] for plan in data["plans"]])
     for plan, suffix in zip(data["plans"], suffixes, strict=True):
         if plan["gantt"]["job"]:
             yield f"gantt{suffix}", gantt_picture(data, plan)
@@ -87,21 +86,3 @@ def _save(figure: Figure, path: Path, format: str) -> None:
     check_writable(path)
     with written_beside(path) as temporary:
         figure.savefig(temporary, format=format, dpi=PNG_DOTS_PER_INCH, metadata=METADATA[format])
-
-
-def _suffixes(labels: list[str]) -> list[str]:
-    """Return file name suffixes that distinguish several plans; none for one plan.
-
-    Examples
-    --------
-    >>> _suffixes(["search"]), _suffixes(["my plan", "../my:plan"])
-    ([''], ['-my-plan', '-my-plan-2'])
-    """
-    if len(labels) == 1:
-        return [""]
-    suffixes: list[str] = []
-    for label in labels:
-        plain = re.sub(r"[^A-Za-z0-9_]+", "-", label).strip("-")[:60] or "plan"
-        same = sum(re.fullmatch(rf"-{plain}(-\d+)?", other) is not None for other in suffixes)
-        suffixes.append(f"-{plain}-{same + 1}" if same else f"-{plain}")
-    return suffixes

@@ -2,7 +2,7 @@
 
 import { html } from "./dom.js";
 import { button } from "./fields.js";
-import { figure, shortened } from "./text.js";
+import { duration, figure, shortened } from "./text.js";
 
 const FIRST = 100; // rows; the rest on demand
 
@@ -76,7 +76,7 @@ function fill(row, job, times) {
   while (row.children.length > 1) row.firstChild.remove();
   row.prepend(
     html("th", { scope: "row", title: shortened(job.name, 300) }, html("bdi", {}, shortened(job.name, 40))),
-    ...[job.gpus, job.iterations, `${figure(job.gradient_mb)} MB`, `${figure(job.submit_s)} s`].map((value) => html("td", {}, String(value))),
+    ...[job.gpus, job.iterations, `${figure(job.gradient_mb)} MB`, duration(job.submit_s)].map((value) => html("td", {}, String(value))),
     ...times.map((time) => html("td", {}, time ?? "–")),
   );
 }
@@ -87,7 +87,7 @@ function timesOf(pictures, scenario) {
   return pictures.plans.map((plan) => {
     const times = Object.assign([], { label: plan.label });
     plan.gantt.job.forEach((job, at) => {
-      if (pictures.jobs.name[job] === scenario.jobs[job].name) times[job] = `${figure(plan.gantt.start[at])} to ${figure(plan.gantt.finish[at])} s`;
+      if (pictures.jobs.name[job] === scenario.jobs[job].name) times[job] = `${duration(plan.gantt.start[at])} to ${duration(plan.gantt.finish[at])}`;
     });
     return times;
   });

@@ -18,7 +18,8 @@ export async function runSearch(body, signal, { onProgress, onBetter, onStop }) 
   onProgress({ state: "waiting" });
   try {
     const end = await watched(path, signal, { onProgress, onBetter });
-    onProgress({ ...end.progress, state: end.state });
+    const ended = end.state === "done" ? end.pictures?.plans[0].summary.ended : null; // the other states say it
+    onProgress({ ...end.progress, state: end.state, ended });
     if (end.error || !end.plan) throw new ApiError(end.error ?? { message: "The search was stopped before it found a plan." });
     return end;
   } finally {

@@ -3,7 +3,7 @@
 import { html, svg, widthOf } from "./dom.js";
 import { button } from "./fields.js";
 import { linear, roundNumbers, timeAxis } from "./scale.js";
-import { figure } from "./text.js";
+import { duration, percentAbove, unitOf } from "./text.js";
 
 const [HEIGHT, TOP, LEFT, RIGHT, BOTTOM] = [120, 8, 62, 12, 22];
 const SAID = { waiting: "beginning", running: "searching", done: "done", stopped: "stopped", failed: "failed" };
@@ -19,7 +19,8 @@ export function searchPanel(element, stop) {
   const show = (progress) => {
     element.hidden = false;
     end.hidden = progress.state !== "running" && progress.state !== "waiting";
-    if (said.textContent !== SAID[progress.state]) said.textContent = SAID[progress.state];
+    const words = SAID[progress.state] + (progress.ended ? `: ${progress.ended}` : "");
+    if (said.textContent !== words) said.textContent = words;
     if (!Number.isFinite(progress.value_s)) return; // no plan yet
     if (!steps.length || steps.at(-1).elapsed_s <= progress.elapsed_s) steps.push(progress);
     figures.replaceChildren(...rowsOf(progress).flatMap(([name, value]) => [html("dt", {}, name), html("dd", {}, value)]));
@@ -36,11 +37,11 @@ export function searchPanel(element, stop) {
 
 function rowsOf({ value_s, bound_s, gap, iterations, elapsed_s }) {
   return [
-    ["best", `${figure(value_s)} s`],
-    ["bound", `${figure(bound_s)} s`],
-    ["gap", `${(100 * (gap - 1)).toFixed(1)} %`],
+    ["best", duration(value_s)],
+    ["lower bound", duration(bound_s)],
+    ["gap", percentAbove(gap)],
     ["schedules tried", String(iterations)],
-    ["after", `${elapsed_s.toFixed(1)} s`],
+    ["after", duration(Number(elapsed_s.toFixed(1)))],
   ];
 }
 
@@ -66,10 +67,11 @@ function stairs(steps, key, x, y) {
 
 function valueAxis(scale, width) {
   const group = svg("g", { class: "axis", "aria-hidden": "true" });
-  for (const number of roundNumbers(scale.from, scale.to, 3)) {
-    const y = scale.at(number);
+  const unit = unitOf(scale.to);
+  for (const number of roundNumbers(scale.from / unit.seconds, scale.to / unit.seconds, 3)) {
+    const y = scale.at(number * unit.seconds);
     group.append(svg("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y, y2: y }));
-    group.append(svg("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, `${figure(number)} s`));
+    group.append(svg("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, `${number} ${unit.name}`));
   }
   return group;
 }

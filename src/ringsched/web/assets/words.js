@@ -1,20 +1,6 @@
 // A summary of plans in words.
 
-import { counted, shortened } from "./text.js";
-
-const UNITS = [["day", 86400], ["h", 3600], ["min", 60], ["s", 1]];
-
-/** Return a duration for people, such as "1 h 39 min" or "2.5 s". */
-export function spoken(seconds) {
-  const at = UNITS.findIndex(([, length]) => seconds >= length);
-  if (at < 0 || at === UNITS.length - 1) return `${Number(seconds.toPrecision(3))} s`;
-  const [[unit, length], [smaller, part]] = [UNITS[at], UNITS[at + 1]];
-  const rounded = Math.round(seconds / part) * part;
-  if (at > 0 && rounded >= UNITS[at - 1][1]) return spoken(rounded); // not "60 min"
-  const [whole, rest] = [Math.floor(rounded / length), (rounded % length) / part];
-  const first = unit === "day" ? counted(whole, "day") : `${whole} ${unit}`;
-  return rest ? `${first} ${rest} ${smaller}` : first;
-}
+import { duration, percentAbove, shortened } from "./text.js";
 
 /** Return a few sentences about plans, given by label. */
 export function inWords(plans) {
@@ -24,15 +10,15 @@ export function inWords(plans) {
 }
 
 function oneInWords(plan) {
-  const [end, mean] = [spoken(plan.makespan_s), spoken(plan.mean_completion_s)];
+  const [end, mean] = [duration(plan.makespan_s), duration(plan.mean_completion_s)];
   const done = plan.jobs.length === 1 ? `The only job ends after ${end}.` : `All ${plan.jobs.length} jobs end within ${end}; the mean completion is ${mean}.`;
   if (plan.params?.proof) return `${done} Policy ${plan.policy} proved it ${plan.params.proof}.`;
   if (plan.gap <= 1 + 1e-9) return `${done} ${noPlan(plan, "sooner", "below that")}, so it is optimal.`;
-  return `${done} ${boundInWords(plan)}: this one is at most ${plan.gap >= 2 ? `${plan.gap.toFixed(1)} times` : `${percent(plan.gap - 1)} above`} the best possible.`;
+  return `${done} ${boundInWords(plan)}: this one is at most ${percentAbove(plan.gap)} above the best possible.`;
 }
 
 function twoInWords([[one, first], [other, second]]) {
-  const ends = `${shortened(one)} ends after ${spoken(first.makespan_s)}, ${shortened(other)} after ${spoken(second.makespan_s)}.`;
+  const ends = `${shortened(one)} ends after ${duration(first.makespan_s)}, ${shortened(other)} after ${duration(second.makespan_s)}.`;
   return `${ends} ${soonerInWords(one, first, other, second)} ${boundInWords(first)}.`;
 }
 
@@ -43,7 +29,7 @@ function soonerInWords(one, first, other, second) {
 }
 
 function boundInWords(plan) {
-  const bound = spoken(plan.lower_bound_s);
+  const bound = duration(plan.lower_bound_s);
   return noPlan(plan, `before ${bound}`, `below ${bound}`);
 }
 

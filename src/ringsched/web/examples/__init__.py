@@ -45,7 +45,7 @@ def _written(name: str) -> Callable[[], Scenario]:
 def _paper() -> Scenario:
     from ringsched.workloads import Workload, generate
 
-    return generate(Workload.paper(horizon_s=None), seed=1).replace(name="160 jobs")
+    return generate(Workload.paper(horizon_s=None), seed=1).replace(name="the paper's mix")
 
 
 @cache
@@ -53,7 +53,7 @@ def _large() -> Scenario:
     from ringsched.workloads import Workload, generate
 
     workload = Workload.uniform(jobs=2_000, cluster=Cluster.of_servers(250, switches=10))
-    return generate(workload).replace(name="2,000 jobs")
+    return generate(workload).replace(name="uniform mix in 10 racks")
 
 
 EXAMPLES: Mapping[str, Example] = {

@@ -9,7 +9,7 @@ import pytest
 
 from ringsched import api
 from ringsched.cli.command import for_terminal
-from ringsched.cli.tables import print_online_policies, print_policies, show
+from ringsched.cli.tables import print_policies, show
 
 ORDERS = tuple(api.ORDERS)
 MESSAGE = (
@@ -31,7 +31,7 @@ def narrow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 def test_policies_break_no_option(narrow: pytest.CaptureFixture[str], online: bool) -> None:
     """Names of options were cut in two, and the table was 60 lines long."""
     policies = api.list_policies(online=online)
-    (print_online_policies if online else print_policies)(policies, ORDERS)
+    print_policies(policies, ORDERS, online=online)
     shown = narrow.readouterr().out
     options = {
         option for policy in policies for option in (policy.online if online else policy.options) or ()
@@ -44,7 +44,7 @@ def test_policies_break_no_option(narrow: pytest.CaptureFixture[str], online: bo
 
 def test_policies_break_no_option_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     policies = api.list_policies()
-    print_policies(policies, ORDERS)
+    print_policies(policies, ORDERS, online=False)
     assert set(re.findall(r"--([\w-]+)(?=\s)", capsys.readouterr().out)) >= {
         option for policy in policies for option in policy.options
     }

@@ -204,8 +204,7 @@ def simulate_command(
 ) -> None:
     """Simulate a queue of jobs that arrive over time.
 
-    The policy sees a job from its submit time on, and an estimate of its duration. Prints waiting, completion
-    and slowdown by size of job, and how busy the cluster was.
+    The policy sees a job from its submit time on, and an estimate of its duration. Results are by job size.
     """
     _check_outputs(output, jobs, series)
     if step is not None and series is None:

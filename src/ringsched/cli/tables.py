@@ -94,7 +94,8 @@ def _policy_table(rows: Sequence[tuple[Policy, Iterable[str]]]) -> list[str | Ta
         shown = sorted(f"--{option}" for option in options)
         for option in shown:
             taken.setdefault(option, []).append(policy.name)
-        table.add_row(policy.name, policy.order, policy.rule, policy.summary, *([" ".join(shown)] if wide else []))
+        last = [" ".join(shown)] if wide else []
+        table.add_row(policy.name, policy.order, policy.rule, policy.summary, *last)
     if wide:
         table.columns[-1].min_width = max(map(len, taken), default=0)  # no option is broken
         return [table]

@@ -407,7 +407,7 @@ def apply_command(calibration: Path, scenario: Path, output: Path | None) -> Non
 def validate_command(
     calibration: Path, servers: int, mbps: float, message_mb: float, seconds: float, as_json: bool
 ) -> None:
-    """Run placements that the fit has not seen on the testbed, and compare.
+    """Compare predictions with new placements on the testbed.
 
     CALIBRATION is a file from `calibrate fit -o`. Runs sixteen jobs in five blocks: a chain, 3+1, duty cycles
     of 1, 0.5 and 0.33, and a mixture. Prints the measured iteration times beside the predictions of the

@@ -79,6 +79,8 @@ def objective_option(
 def limit_options(of: str, *, time: str = "", schedules: str = "") -> Decorator[Any]:
     """Return the options that end a search, with their defaults in words."""
 
+    same = ". The plan is then the same on every machine." if of == "the search" else "; reproducible."
+
     def add(command: Any) -> Any:
         limits = (
             option(
@@ -86,7 +88,7 @@ def limit_options(of: str, *, time: str = "", schedules: str = "") -> Decorator[
                 metavar="N",
                 type=int,
                 stated=schedules,
-                help=f"End {of} after N schedules tried; reproducible.",
+                help=f"End {of} after N tried schedules{same}",
                 group=SEARCH,
             ),
             option(

@@ -29,7 +29,7 @@ PORT = 8470
     "--token",
     metavar="TOKEN",
     envvar="RINGSCHED_TOKEN",
-    help="Token that clients must send; auto makes one. Required beyond this machine.",
+    help="Token that clients must send; auto creates one. Required with any other --host.",
 )
 @option(
     "--workers",

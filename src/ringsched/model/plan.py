@@ -168,7 +168,7 @@ TIME, SCHEDULES, INTERRUPTED = "time", "schedules", "interrupted"
 ENDINGS = {
     PROVED: "proved optimal",
     GOOD_ENOUGH: "gap reached",
-    STALLED: "no improvement found",
+    STALLED: "no further improvement",
     TIME: "time limit reached",
     SCHEDULES: "number of schedules reached",
     INTERRUPTED: "interrupted",

@@ -76,10 +76,10 @@ def objective_option(
     )
 
 
-def limit_options(of: str, *, time: str = "", schedules: str = "") -> Decorator[Any]:
+def limit_options(
+    of: str, *, time: str = "", schedules: str = "", same: str = "; reproducible."
+) -> Decorator[Any]:
     """Return the options that end a search, with their defaults in words."""
-
-    same = ". The plan is then the same on every machine." if of == "the search" else "; reproducible."
 
     def add(command: Any) -> Any:
         limits = (

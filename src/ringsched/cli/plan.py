@@ -42,7 +42,7 @@ from ringsched.policies.policy import Stop
     help="Policy; `ringsched policies` lists them. FILE.py:NAME is your own.",
 )
 @objective_option()
-@limit_options("the search", time="10s; exact: 1min")
+@limit_options("the search", time="10s; exact: 1min", same=". The plan is then the same on every machine.")
 @set_option
 @output_option("Write the plan here.")
 @json_option("Print the plan as JSON instead of a table.")

@@ -57,7 +57,7 @@ class InputError(RingschedError):
 
 
 class UnknownName(InputError):
-    """A name that is none of the known ones; lists them and guesses what was meant.
+    """A name that is none of the known ones; lists them and guesses what was meant, unless `meant` is given.
 
     Examples
     --------
@@ -75,12 +75,12 @@ class UnknownName(InputError):
         *,
         field: str | None = None,
         place: str | None = None,
+        meant: str | None = None,
     ) -> None:
         self.choices = tuple(choices)
         unknown = f"{'names the ' if field else ''}unknown {what} {name!r}"
-        super().__init__(
-            f"{unknown}{did_you_mean(name, self.choices)}{self._listed()}", field=field, place=place
-        )
+        guess = did_you_mean(name, self.choices) if meant is None else f" (did you mean {meant!r}?)"
+        super().__init__(f"{unknown}{guess}{self._listed()}", field=field, place=place)
 
     def _listed(self) -> str:
         if not self.choices:
@@ -91,7 +91,7 @@ class UnknownName(InputError):
 
 
 class PolicyError(RingschedError):
-    """A policy answered with a placement that is not possible."""
+    """A custom policy returned an impossible placement, or raised an exception, which is the cause then."""
 
 
 class AdapterError(RingschedError):
@@ -148,10 +148,14 @@ def check_installed(module: str, extra: str, *, field: str | None = None, file: 
     --------
     >>> check_installed("no_such_package", "frames", field="to_frame()")
     Traceback (most recent call last):
-    ringsched.errors.InputError: to_frame() needs no_such_package: pip install 'ringsched[frames]'
+    ringsched.errors.InputError: to_frame() needs no_such_package; in a clone of ringsched: pip install '.[frames]'
     """
     try:
         import_module(module)
     except ImportError:
-        problem = f"needs {module.partition('.')[0]}: pip install 'ringsched[{extra}]'"
-        raise InputError(problem, field=field, file=file) from None
+        raise InputError(needs(module.partition(".")[0], extra), field=field, file=file) from None
+
+
+def needs(what: str, extra: str) -> str:
+    """Return the end of a sentence about a missing extra, with the command that installs it."""
+    return f"needs {what}; in a clone of ringsched: pip install '.[{extra}]'"

@@ -199,7 +199,7 @@ def test_every_doubt_is_told_apart() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"contention_models": ["paper", "fair"]}, "contention-models must be 'paper' or"),
+        ({"contention_models": ["paper", "fair"]}, "contention-models must be one of paper,"),
         ({"contention_models": ["paper", "paper"]}, "contention-models names 'paper' twice"),
         ({"contention_models": ["paper", "reserved"]}, "contention: lanes is required with model"),
         (
@@ -238,7 +238,8 @@ def test_a_scenario_of_a_model_that_a_policy_refuses_is_told_before_anything_run
     ringsched.save_scenario(fair, path)
     with pytest.raises(InputError) as error:
         compare([ONE_LINK, path], ["first-fit", "exact"], output=tmp_path / "rows.csv")
-    assert str(error.value) == f"{path}: contention.model must not be 'max-min' for policy 'exact'"
+    expected = "contention.model 'max-min' is not supported by policy 'exact'; use paper or reserved"
+    assert str(error.value) == f"{path}: {expected}, or another policy"
     assert not (tmp_path / "rows.csv").exists()
 
 

@@ -52,7 +52,7 @@ def test_alone_all_models_agree() -> None:
 def test_what_cannot_be_predicted_is_told() -> None:
     """A misspelt model was answered by the paper's rule; without a message the simulation never ended."""
     job = Placed(placement=(0, 1), message_mb=2.0)
-    with pytest.raises(InputError, match=r"^model must be 'phases' or 'max-min' or 'paper', not 'maxmin'"):
+    with pytest.raises(InputError, match=r"^model must be one of phases, max-min, paper, not 'maxmin'"):
         predict([job], LINK, "maxmin")
     for wrong in ({"message_mb": 0}, {"message_mb": math.inf}, {"compute_s": -0.1}, {"placement": ()}):
         given: dict[str, Any] = {"placement": (0, 1), "message_mb": 2.0} | wrong

@@ -163,7 +163,7 @@ EDITS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     "contention-model": (
         {(*CONTENTION, "model"): "papper"},
         [
-            "contention: model must be 'paper' or 'max-min' or 'phases' or 'reserved', not 'papper'",
+            "contention: model must be one of paper, max-min, phases, reserved, not 'papper'",
             "(did you mean 'paper'",
         ],
     ),
@@ -454,9 +454,9 @@ OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     "order": (["--order", "fiffo"], ["unknown order 'fiffo' (did you mean 'fifo'?)", "shortest-first"]),
     "kappa-0": (["--policy", "sjf-bco", "--kappa", "0"], ["--kappa must be an integer >= 1, not 0"]),
     "kappa-text": (["--policy", "sjf-bco", "--kappa", "x"], ["Error: ", "--kappa", "'x'"]),
-    "kappa-unused": (["--policy", "first-fit", "--kappa", "2"], ["--kappa means nothing", "'first-fit'"]),
-    "theta-unused": (["--policy", "longest-first", "--theta", "2"], ["--theta means nothing"]),
-    "objective": (["--objective", "mean"], ["--objective must be 'makespan' or", "not 'mean'"]),
+    "kappa-unused": (["--policy", "first-fit", "--kappa", "2"], ["--kappa is not allowed", "'first-fit'"]),
+    "theta-unused": (["--policy", "longest-first", "--theta", "2"], ["--theta is not allowed"]),
+    "objective": (["--objective", "mean"], ["--objective must be one of makespan,", "not 'mean'"]),
     "theta-0": (["--policy", "first-fit", "--theta", "0"], ["--theta must be an integer >= 1, not 0"]),
     "slack": (
         ["--policy", "sjf-bco", "--server-slack", "0.5"],
@@ -468,7 +468,7 @@ OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "slack-unused": (
         ["--policy", "random", "--server-slack", "2"],
-        ["--server-slack means nothing to policy 'random'"],
+        ["--server-slack is not allowed with policy 'random'"],
     ),
     "seed": (["--seed", "-1"], ["--seed must be an integer >= 0, not -1"]),
     "seed-large": (["--seed", "9" * 40], ["--seed must be at most"]),
@@ -556,7 +556,7 @@ PLAN_FORMS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     "slack": ({("slack",): 0.5}, ["plan.json: slack must be a number >= 1, not 0.5"]),
     "objective": (
         {("objective",): "cost"},
-        ["plan.json: objective must be 'makespan' or 'mean-completion' or", "not 'cost'"],
+        ["plan.json: objective must be one of makespan, mean-completion, weighted-completion", "not 'cost'"],
     ),
     "weighted": (
         {("objective",): "weighted-completion", ("weighted_completion_s",): DELETE},

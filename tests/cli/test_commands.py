@@ -31,6 +31,7 @@ from tests.cli.mutations import POLICY_OPTIONS, TOML
 
 from ringsched import __version__, api
 from ringsched.formats.scenario import load_scenario
+from ringsched.formatting import duration
 
 CONTINUOUS = {("time", "model"): "continuous"}
 
@@ -95,7 +96,7 @@ def test_infeasible_horizon(tmp_path: Path, policy: str) -> None:
     result = run("plan", scenario, "--policy", policy, "-o", output)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"Error: infeasible within the horizon of 2 s: policy '{policy}'")
-    assert result.stderr.endswith(f"no plan at all can end before {bound_s:g} s\n")
+    assert result.stderr.endswith(f"no plan can end before {duration(bound_s)}\n")
     assert output.read_bytes() == OLD_BYTES
     answer = json.loads(run("plan", scenario, "--policy", policy, "--json").stdout)
     assert (answer["status"], answer["lower_bound_s"]) == ("infeasible", bound_s)

@@ -110,7 +110,7 @@ def test_pairs_of_other_metrics_on_request(files: list[Path]) -> None:
     assert [lines[at] for at in titles] == [
         "mean completion against first-fit, in pairs; below 1 is better",
         "share lost to contention less that of first-fit, in pairs, percentage points; below 0 is better",
-        "share of GPUs held less that of first-fit, in pairs, percentage points",
+        "GPU utilisation less that of first-fit, in pairs, percentage points",
     ]
     assert [lines[at + 1].split()[4] for at in titles] == ["ratio", "difference", "difference"]
     for at in titles:
@@ -159,7 +159,7 @@ def test_workers_change_nothing(files: list[Path]) -> None:
         (["--policies", "first-fit", "--first-seed", "-1"], "--first-seed must be an integer >= 0"),
         (["--policies", "first-fit", "--workers", "0"], "--workers must be an integer >= 1"),
         (["--policies", "first-fit", "--metrics", "gab"], "did you mean 'gap'?"),
-        (["--policies", "first-fit", "--pairs", "lower_bound_s"], "--pairs must be 'makespan_s' or"),
+        (["--policies", "first-fit", "--pairs", "lower_bound_s"], "--pairs must be one of makespan_s, "),
         (["--policies", "first-fit", "-o", "rows.xlsx"], "rows.xlsx: must end in .csv or .parquet"),
         (["--policies", "first-fit", "-o", "no/rows.csv"], "there is no directory 'no'"),
         (["--policies", "first-fit", "--dask", "nowhere"], "--dask = nowhere: no Dask scheduler responds"),
@@ -190,7 +190,7 @@ def test_wrong_scenarios(files: list[Path], tmp_path: Path) -> None:
         (tmp_path, "is a directory"),
         (bad, "bad.json: jobs[0] 'first': gpus must be"),
         (slow, "slow.json: jobs[0] 'first': an iteration can take"),
-        (files[0], "100.json: is the same scenario as "),
+        (files[0], "100.json: is given twice; it would count twice, so remove one"),
     ):
         said = sentence(run("compare", *files, path, "--policies", "first-fit", "-o", output))
         assert complaint in said
@@ -236,7 +236,7 @@ def test_a_ranking_that_does_not_survive_another_model(tmp_path: Path) -> None:
         "paper: free-links, longest-first",
         "max-min: longest-first, free-links",
         "the ranking by makespan does not survive: free-links and longest-first change places "
-        "(one run each: this is about no other scenario)",
+        "(one run each: the result holds for this scenario only)",
     ]
     assert [(row["contention"], row["draw"]) for row in rows_in(output)] == [("paper", "")] * 2 + [
         ("max-min", "")
@@ -247,7 +247,7 @@ def test_a_ranking_that_does_not_survive_another_model(tmp_path: Path) -> None:
 def test_a_ranking_that_survives_and_metrics_that_are_none(files: list[Path]) -> None:
     options = ("--policies", "random,longest-first", "--contention-models", "paper,max-min")
     lines = run("compare", *files, *options, "--pairs", "makespan_s,gpu_utilisation").stdout.splitlines()
-    assert sum("share of GPUs held less that of random, in pairs" in line for line in lines) == 2
+    assert sum("GPU utilisation less that of random, in pairs" in line for line in lines) == 2
     assert sum(line.startswith("difference in") for line in lines) == 0
     assert lines[-1].startswith(("the ranking by makespan survives", "whether the ranking by makespan"))
 

@@ -144,7 +144,7 @@ def test_options_reach_the_workload() -> None:
         (["paper", "--servers", 1], "--servers = 1 is too few: with seed 0 they hold 4 GPUs"),
         (["paper", "--share-servers", 1], "--share-servers = 1 is too few"),
         (["paper", "--servers", 0], "--servers must be an integer >= 1, not 0"),
-        (["paper", "--servers", 2.5], "generate paper: --servers: '2.5' is not a valid integer"),
+        (["paper", "--servers", 2.5], "generate paper: --servers must be an integer, not '2.5'"),
         (["paper", "--seed", -1], "--seed must be an integer >= 0, not -1"),
         (["paper", "--horizon", "soon"], "--horizon must be a duration such as 20min, or none, not 'soon'"),
         (["paper", "--horizon", 0], "--horizon must be a number > 0, not 0.0"),

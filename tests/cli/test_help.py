@@ -86,7 +86,7 @@ def test_an_option_has_one_kind_of_value() -> None:
         (["plan", "--polcy", "x", "a.toml"], "plan: no such option '--polcy' (did you mean '--policy'?)"),
         (["plan"], "plan: SCENARIO is missing; see 'ringsched plan --help'"),
         (["compare", "a.toml"], "compare: --policies is missing"),
-        (["plan", "a.toml", "--seed", "x"], "plan: --seed: 'x' is not a valid integer"),
+        (["plan", "a.toml", "--seed", "x"], "plan: --seed must be an integer, not 'x'"),
         (["plan", "a.toml", "b.toml"], "plan: got unexpected extra argument (b.toml)"),
         (["--verson"], "no such option '--verson' (did you mean '--version'?)"),
         (

@@ -78,4 +78,4 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "pip install 'ringsched[plot]'" in sentence(run("paper", "-o", tmp_path))
+    assert "pip install '.[plot]'" in sentence(run("paper", "-o", tmp_path))

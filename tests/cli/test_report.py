@@ -49,7 +49,7 @@ def test_pictures(folder: Path) -> None:
 def test_without_matplotlib(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     said = sentence(run("report", EXAMPLE, "first-fit.json", "--format", "png"))
-    assert "needs matplotlib: pip install 'ringsched[plot]'" in said
+    assert "needs matplotlib; in a clone of ringsched: pip install '.[plot]'" in said
     assert not Path("pictures").exists()
 
 

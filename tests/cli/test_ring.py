@@ -54,7 +54,7 @@ def test_odd_rings(workers: int, size: int) -> None:
         (("--ranks", 33), "--ranks must be at most 32, not 33"),
         (("--elements", -1), "--elements must be an integer >= 0, not -1"),
         (("--elements", 1001), "--elements must be at most 1000, not 1001"),
-        (("--elements", "six"), "'six' is not a valid integer"),
+        (("--elements", "six"), "--elements must be an integer, not 'six'"),
         (("--worker", 3), "no such option"),
     ],
 )

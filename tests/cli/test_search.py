@@ -110,4 +110,4 @@ def test_options_that_cannot_be(mix: Path) -> None:
     )
     assert "--time-limit must be" in sentence(run("plan", mix, "--time-limit", "nan"))
     refused = sentence(run("plan", mix, "--policy", "first-fit", "--max-schedules", "5"))
-    assert "--max-schedules means nothing to policy 'first-fit', only to search" in refused
+    assert "--max-schedules is not allowed with policy 'first-fit', only with search" in refused

@@ -74,7 +74,7 @@ def test_table(queue: Path) -> None:
     )
     assert lines[1].split()[:2] == ["GPUs", "jobs"]
     words = [line.split()[0] for line in lines[2:]]
-    assert words[-7:] == ["makespan", "mean", "queue", "GPUs", "links", "backfilled", "promises"]
+    assert words[-7:] == ["makespan", "mean", "queue", "GPU", "links", "backfilled", "promises"]
 
 
 @pytest.mark.parametrize("policy", [policy.name for policy in ringsched.list_policies(online=True)])
@@ -166,12 +166,12 @@ def test_no_jobs(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (["--policy", "contention-awar"], "did you mean 'contention-aware'?"),
-        (["--policy", "sjf-bco", "--order", "fifo"], "--order means nothing to policy 'sjf-bco'"),
+        (["--policy", "sjf-bco", "--order", "fifo"], "--order is not allowed with policy 'sjf-bco'"),
         (["--order", "shortest"], "did you mean 'shortest-first'?"),
         (["--estimate-error", "-1"], "--estimate-error"),
         (["--estimate-error", "nan"], "--estimate-error"),
-        (["--replan-every", "10"], "--replan-every means nothing to policy 'fifo'"),
-        (["--max-schedules", "10"], "--max-schedules means nothing to policy 'fifo'"),
+        (["--replan-every", "10"], "--replan-every is not allowed with policy 'fifo'"),
+        (["--max-schedules", "10"], "--max-schedules is not allowed with policy 'fifo'"),
         (["--policy", "rolling", "--max-schedules", "-1"], "--max-schedules"),
         (["--policy", "rolling", "--replan-every", "-1"], "--replan-every"),
         (["--backfill", "eazy"], "--backfill"),
@@ -207,7 +207,7 @@ def test_parquet_without_pyarrow(queue: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     said = refused(queue, "--jobs-csv", queue.with_name("jobs.parquet"))
-    assert "needs pyarrow: pip install 'ringsched[parquet]'" in said
+    assert "needs pyarrow; in a clone of ringsched: pip install '.[parquet]'" in said
 
 
 def test_infeasible_within_the_horizon(tmp_path: Path) -> None:

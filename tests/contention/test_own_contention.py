@@ -120,7 +120,7 @@ def test_the_verifier_knows_only_the_models_of_ringsched() -> None:
 
 def test_a_general_model_is_no_counting_one() -> None:
     small = scenario(PLACE, *JOBS[:2], contention={"model": GeneralPower()}, time={"model": "continuous"})
-    with pytest.raises(InputError, match="must not be 'general-power' for policy 'exact'"):
+    with pytest.raises(InputError, match="'general-power' is not supported by policy 'exact'"):
         ringsched.plan(small, "exact")
 
 

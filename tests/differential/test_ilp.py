@@ -12,7 +12,7 @@ import ringsched
 from ringsched.engine.problem import problem_of
 from ringsched.rules.runner import replay
 
-pytest.importorskip("ortools", reason="pip install 'ringsched[solver]'")
+pytest.importorskip("ortools", reason="pip install '.[solver]'")
 
 from tests.reference.ilp import (
     Schedule,

@@ -307,13 +307,13 @@ def test_plans_are_made_of_estimates() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"policy": "sjf-bco", "order": "fifo"}, "order means nothing to policy 'sjf-bco'"),
-        ({"policy": "fifo", "every_s": 3.0}, "every means nothing to policy 'fifo'"),
+        ({"policy": "sjf-bco", "order": "fifo"}, "order is not allowed with policy 'sjf-bco'"),
+        ({"policy": "fifo", "every_s": 3.0}, "every is not allowed with policy 'fifo'"),
         (
             {"policy": "fifo", "iterations": 3},
-            "max-schedules means nothing to policy 'fifo', only to rolling",
+            "max-schedules is not allowed with policy 'fifo', only with rolling",
         ),
-        ({"policy": "first-fit", "time_limit_s": 3.0}, "time-limit means nothing"),
+        ({"policy": "first-fit", "time_limit_s": 3.0}, "time-limit is not allowed"),
         ({"estimate_error": -0.5}, "estimate-error"),
         ({"estimate_error": math.nan}, "estimate-error"),
         ({"estimate_error": 1001.0}, "estimate-error"),

@@ -43,7 +43,7 @@ def test_kappa_of_lwf() -> None:
     queue = scenario(cluster(2), job("a", gpus=2))
     assert ringsched.plan(queue, "lwf").params == {}
     assert ringsched.plan(queue, "lwf", kappa=2).params == {"kappa": 2}
-    with pytest.raises(InputError, match="only to sjf-bco, lwf"):
+    with pytest.raises(InputError, match="only with sjf-bco, lwf"):
         ringsched.plan(queue, "free-links", kappa=2)
 
 

@@ -121,7 +121,7 @@ def test_a_policy_of_a_file_on_the_command_line(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("absent.py:Mine", "policy 'absent.py:Mine' names no Python file; write FILE.py:NAME"),
+        ("absent.py:Mine", "absent.py: there is no such file; a custom policy is FILE.py:NAME"),
         ("{file}:Mine", "unknown policy 'Mine'"),
         ("{broken}:Mine", "cannot be loaded: ZeroDivisionError"),
         ("{file}:tightest", "must be the name of a policy"),

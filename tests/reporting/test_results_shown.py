@@ -178,10 +178,10 @@ def test_without_pandas_or_matplotlib(made: Callable[[], Any], monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError) as frames:
         result.to_frame()
-    assert str(frames.value) == "to_frame() needs pandas: pip install 'ringsched[frames]'"
+    assert str(frames.value) == "to_frame() needs pandas; in a clone of ringsched: pip install '.[frames]'"
     with pytest.raises(InputError) as plots:
         result.plot()
-    assert str(plots.value) == "plot() needs matplotlib: pip install 'ringsched[plot]'"
+    assert str(plots.value) == "plot() needs matplotlib; in a clone of ringsched: pip install '.[plot]'"
 
 
 @pytest.mark.parametrize("made", RESULTS)

@@ -145,7 +145,7 @@ def test_too_little_time_says_what_is_known() -> None:
 
 
 def test_an_order_means_nothing() -> None:
-    with pytest.raises(InputError, match="order means nothing to policy 'exact'"):
+    with pytest.raises(InputError, match="order is not allowed with policy 'exact'"):
         ringsched.plan(scenario(cluster(2), job()), "exact", order="fifo")
 
 

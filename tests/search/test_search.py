@@ -168,7 +168,7 @@ def test_wrong_options(options: dict[str, Any], field: str) -> None:
 
 @pytest.mark.parametrize("option", ["time_limit_s", "iterations", "gap", "threads"])
 def test_other_policies_have_no_such_options(option: str) -> None:
-    with pytest.raises(InputError, match="means nothing to policy 'longest-first', only to search"):
+    with pytest.raises(InputError, match="is not allowed with policy 'longest-first', only with search"):
         planning.plan(MIX, "longest-first", **{option: 1})
 
 

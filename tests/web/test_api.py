@@ -310,9 +310,12 @@ def test_a_search_that_cannot_be_says_why(client: httpx.Client, small: Any) -> N
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"kappa": 3}, "kappa means nothing to policy 'search'"),
+        ({"kappa": 3}, "kappa is not allowed with policy 'search'"),
         ({"policy": "sjf-bco", "kappa": 0}, "kappa must be an integer >= 1"),
-        ({"policy": "exact", "model": "phases"}, "contention.model must not be 'phases' for policy 'exact'"),
+        (
+            {"policy": "exact", "model": "phases"},
+            "contention.model 'phases' is not supported by policy 'exact'",
+        ),
     ],
 )
 def test_a_search_that_is_wrong_is_not_started(

@@ -54,4 +54,4 @@ def test_without_the_extra_the_command_to_install_it_is_named(monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     done = run("serve")
     assert done.exit_code == 2
-    assert "pip install 'ringsched[web]'" in done.stderr
+    assert "pip install '.[web]'" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -17,6 +18,9 @@ SEARCH = "Search"
 OUTPUT = "Output"
 WIDTH = 100  # of help, on a terminal that is wide enough
 MOST_NAMES = 34  # columns for the names of options
+
+_NUMBERS = {click.types.FloatParamType: "a number such as 0.9", click.types.IntParamType: "an integer"}
+_QUOTED = re.compile(r"^'.*'(?= is not a valid )", re.DOTALL)
 
 
 class Option(click.Option):
@@ -86,6 +90,9 @@ def _problem(error: click.UsageError) -> str:
     if isinstance(error, click.MissingParameter) and error.param is not None:
         return f"{_named(error.param, error.ctx)} is missing"
     if isinstance(error, click.BadParameter) and error.param is not None:
+        wanted = _NUMBERS.get(type(error.param.type))
+        if wanted is not None and (value := _QUOTED.match(error.message)):
+            return f"{_named(error.param, error.ctx)} must be {wanted}, not {value[0]}"
         return f"{_named(error.param, error.ctx)}: {error.message.rstrip('.')}"
     message = error.format_message().rstrip(".")
     return message[:1].lower() + message[1:]

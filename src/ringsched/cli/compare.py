@@ -25,12 +25,20 @@ from ringsched.cli.options import (
 )
 from ringsched.cli.progress import RowProgress
 from ringsched.cli.values import Name
+from ringsched.errors import InputError
 from ringsched.model.checks import choice
 from ringsched.model.contention import model_names
 from ringsched.policies.custom import policy_from_file
 from ringsched.policies.policy import ORDERS
+from ringsched.policies.table import policies
 
 ROBUSTNESS = "Robustness"
+# The metric of each objective. A gap is about the objective, and all policies have the same bound.
+OF_OBJECTIVE = {
+    "makespan": "makespan_s",
+    "mean-completion": "mean_completion_s",
+    "weighted-completion": "gap",
+}
 
 
 @click.command("compare", cls=Command)
@@ -39,8 +47,9 @@ ROBUSTNESS = "Robustness"
     "--policies",
     metavar="A,B,...",
     type=POLICIES,
+    multiple=True,
     required=True,
-    help="Policies to compare; the first is the baseline, FILE.py:NAME your own.",
+    help="Policies to compare. The first is the baseline. FILE.py:NAME loads a custom policy.",
 )
 @option(
     "--seeds",
@@ -59,7 +68,8 @@ ROBUSTNESS = "Robustness"
     "--metrics",
     metavar="A,B,...",
     type=Name("metric", METRICS, several=True),
-    default=",".join(PAIRED),
+    multiple=True,
+    default=[",".join(PAIRED)],
     stated="all but lower_bound_s",
     help="Columns to print.",
     group=OUTPUT,
@@ -68,8 +78,8 @@ ROBUSTNESS = "Robustness"
     "--pairs",
     metavar="A,B,...",
     type=Name("metric", PAIRED, several=True),
-    default="makespan_s",
-    show_default=True,
+    multiple=True,
+    stated="that of --objective",
     help="Metrics to compare in pairs, with 95 % intervals.",
     group=OUTPUT,
 )
@@ -83,8 +93,8 @@ ROBUSTNESS = "Robustness"
     "--contention-models",
     metavar="A,B,...",
     type=Name("contention model", lambda _: model_names(), several=True),
-    default="",
-    help=f"Compare under each of {', '.join(model_names())}. Does the ranking survive?",
+    multiple=True,
+    help="Compare under each model and report whether the ranking stays the same.",
     group=ROBUSTNESS,
 )
 @option(
@@ -107,7 +117,8 @@ ROBUSTNESS = "Robustness"
     "--orders",
     metavar="A,B,...",
     type=Name("order", ["own", *ORDERS], several=True),
-    default="own",
+    multiple=True,
+    default=["own"],
     show_default=True,
     help="Queue orders to combine with every policy; own is that of the policy.",
     group=SEARCH,
@@ -126,8 +137,8 @@ ROBUSTNESS = "Robustness"
 @option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler that runs the work.", group=SEARCH)
 def compare_command(
     scenario_files: tuple[Path, ...],
-    metrics: str,
-    pairs: str,
+    metrics: tuple[str, ...],
+    pairs: tuple[str, ...],
     output: Path | None,
     as_json: bool,
     time_limit: float | None,
@@ -136,18 +147,34 @@ def compare_command(
 ) -> None:
     """Compare policies over scenarios and seeds, with confidence intervals.
 
-    Prints the means of every policy, and its makespan (or --pairs) relative to the baseline, with a 95 %
+    Prints the means of every policy, and its objective (or --pairs) relative to the baseline, with a 95 %
     confidence interval over the pairs.
     """
     given |= {"time_limit_s": time_limit, "iterations": max_schedules}
-    shown = [choice(name, "--metrics", METRICS) for name in names_in(metrics)]
-    paired = [choice(name, "--pairs", PAIRED) for name in names_in(pairs)]
-    given |= {name: names_in(given[name]) for name in ("policies", "orders", "contention_models")}
+    shown = [_metric(name, "--metrics", METRICS) for name in names_in(*metrics)]
+    paired = [_metric(name, "--pairs", PAIRED) for name in names_in(*pairs)]
+    given |= {name: names_in(*given[name]) for name in ("policies", "orders", "contention_models")}
     given["policies"] = [policy_from_file(name) or name for name in given["policies"]]
+    _check_files(scenario_files)
     renamed = {"seed": "first-seed", "scenarios": "SCENARIO"}
     with options_for_arguments(renamed), RowProgress("comparing") as progress:
         result = compare(scenario_files, output=output, on_row=progress.on_row, **given)
     if as_json:
         click.echo(comparison_to_json(result))
     else:
-        print_comparison(result, shown, paired, len(scenario_files), output)
+        compared = paired or [OF_OBJECTIVE[given["objective"]]]
+        print_comparison(result, shown, compared, len(scenario_files), output)
+
+
+def _metric(name: str, option: str, known: tuple[str, ...]) -> str:
+    """Return a metric, whose name may be written without its unit and with hyphens."""
+    full = name.replace("-", "_")
+    return choice(f"{full}_s" if f"{full}_s" in known else full if full in known else name, option, known)
+
+
+def _check_files(scenario_files: tuple[Path, ...]) -> None:
+    """Raise if a file that is not there has the name of a policy, as after `--policies lwf, fifo`."""
+    for path in scenario_files:
+        if str(path).rstrip(",") in {policy.name for policy in policies()} and not path.exists():
+            problem = "there is no such file; separate policies by commas without spaces: --policies a,b"
+            raise InputError(problem, file=str(path))

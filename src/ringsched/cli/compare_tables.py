@@ -50,7 +50,7 @@ def ranking_parts(ranking: Ranking) -> list[str | Table]:
     counts = ["left out"] if any(_left_out(pair) for pair in ranking.pairs) else []
     figures = ("model", *counts, measure, "95 % interval")
     table = figures_table("policy", "against", *figures, last="ranking")
-    name_column(table.columns[1])
+    name_columns(*table.columns[:2])
     table.columns[2].justify = "left"
     for pair in ranking.pairs:
         for at, (model, found) in enumerate(pair.under.items()):
@@ -77,9 +77,10 @@ def shown_interval(pairs: Paired) -> str:
     return f"{estimate(pairs.measure, pairs.low)} to {estimate(pairs.measure, pairs.high)}"
 
 
-def name_column(column: Column) -> None:
-    """Make it a column of names, like the first."""
-    column.justify, column.no_wrap, column.overflow = "left", False, "fold"
+def name_columns(*columns: Column) -> None:
+    """Make them columns of names, which are never folded."""
+    for column in columns:
+        column.justify, column.no_wrap = "left", True
 
 
 def measured(metric: str) -> str:
@@ -92,7 +93,7 @@ def measured(metric: str) -> str:
 def _sentence(ranking: Ranking) -> str:
     by = f"the ranking by {IN_WORDS[ranking.metric]}"
     judged = any(pair.low is not None for each in ranking.pairs for pair in each.under.values())
-    alone = "" if judged else " (one run each: this is about no other scenario)"
+    alone = "" if judged else " (one run each: the result holds for this scenario only)"
     if ranking.verdict == SURVIVES:
         return f"{by} survives: no pair changes places{alone}"
     if ranking.verdict == CHANGES:
@@ -139,7 +140,7 @@ def stability_parts(stability: Stability, model: str | None) -> list[str | Table
     spread = ("fitted", "smallest", "median", "largest")
     counts = ("better", "equal", "worse", *(["infeasible"] if infeasible else []))
     table = figures_table("policy", "against", *spread, *counts)
-    name_column(table.columns[1])
+    name_columns(*table.columns[:2])
     for pair in stability.pairs:
         values = (pair.fitted, pair.smallest, pair.median, pair.largest)
         shown = [*(estimate(pair.measure, each) for each in values), *_counts(pair)]
@@ -183,7 +184,7 @@ HEADINGS = {
     "makespan_s": "makespan",
     "mean_completion_s": "mean com-\npletion",
     "p95_completion_s": "95 % com-\npletion",
-    "gpu_utilisation": "GPUs\nheld",
+    "gpu_utilisation": "GPU uti-\nlisation",
     "contention_loss": "lost to\ncontention",
     "spreading_loss": "lost to\nspreading",
     "lower_bound_s": "bound",
@@ -238,6 +239,7 @@ def _means_table(summaries: tuple[PolicySummary, ...], metrics: list[str]) -> Ta
     from ringsched.cli.tables import figures_table
 
     table, labels = figures_table("policy", "n", *(HEADINGS[name] for name in metrics)), _labels(summaries)
+    name_columns(table.columns[0])
     for summary in summaries:
         means = [_shown(name, summary.means[name]) if summary.means else "-" for name in metrics]
         table.add_row(labels[summary.key], str(summary.num_runs - summary.num_infeasible), *means)
@@ -246,12 +248,15 @@ def _means_table(summaries: tuple[PolicySummary, ...], metrics: list[str]) -> Ta
 
 def _infeasible(summaries: tuple[PolicySummary, ...]) -> list[str]:
     labels = _labels(summaries)
-    counts = [
-        f"{labels[summary.key]} {summary.num_infeasible} of {summary.num_runs}"
-        for summary in summaries
-        if summary.num_infeasible
+    found: dict[str, list[str]] = {"infeasible": [], "too large": []}
+    for summary in summaries:
+        numbers = (summary.num_infeasible - summary.num_too_large, summary.num_too_large)
+        for counts, number in zip(found.values(), numbers, strict=True):
+            if number:
+                counts.append(f"{labels[summary.key]} {number} of {summary.num_runs}")
+    return [
+        f"{what}, in no mean and no pair: {', '.join(counts)}" for what, counts in found.items() if counts
     ]
-    return [f"infeasible, in no mean and no pair: {', '.join(counts)}"] if counts else []
 
 
 def _pairs_title(summaries: tuple[PolicySummary, ...], metric: str) -> str:
@@ -268,6 +273,7 @@ def _pairs_table(summaries: tuple[PolicySummary, ...], metric: str) -> Table:
 
     measure = "difference" if metric in SHARES else "ratio"
     table, labels = figures_table("policy", "pairs", "left out", measure, "95 % interval"), _labels(summaries)
+    name_columns(table.columns[0])
     for summary in summaries:
         if (pairs := summary.pairs.get(metric)) is not None:
             table.add_row(labels[summary.key], *_pair_cells(pairs))

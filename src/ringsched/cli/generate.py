@@ -144,7 +144,7 @@ _SHARE_SERVERS = "Reach the share on N servers, so that a sweep over --servers h
         type=Horizon(),
         default="20min",
         show_default=True,
-        help="T, or none.",
+        help="Time by which a plan must end (T), or none.",
     ),
     _value("--share-servers", "N", None, _SHARE_SERVERS),
 )

@@ -39,7 +39,7 @@ GROUPS = {
         "import": "Make a scenario from the trace of a real cluster.",
         "profile": "Run a PyTorch job and describe it: gradients, times and buckets.",
         "models": "List the catalogue of training models.",
-        "policies": "List the policies: queue order, placement rule and search.",
+        "policies": "List the policies: queue order, placement rule and options.",
         "calibrate": "Measure contention on real rings and fit the model to it.",
     },
     "The paper": {

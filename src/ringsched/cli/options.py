@@ -71,7 +71,7 @@ def objective_option(
         default=default,
         show_default=True,
         stated=stated,
-        help=f"Objective to minimise, of bound and gap: {', '.join(OBJECTIVES)}.",
+        help=f"Objective to minimise. The bound and the gap refer to it: {', '.join(OBJECTIVES)}.",
         group=group,
     )
 
@@ -141,6 +141,6 @@ scenario_output_option = output_option(
 )
 
 
-def names_in(listed: str) -> list[str]:
-    """Return the names in a list with commas."""
-    return [name.strip() for name in listed.split(",") if name.strip()]
+def names_in(*listed: str) -> list[str]:
+    """Return the names in lists with commas."""
+    return [name.strip() for each in listed for name in each.split(",") if name.strip()]

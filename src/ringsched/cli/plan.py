@@ -39,7 +39,7 @@ from ringsched.policies.policy import Stop
     type=POLICY,
     default=api.DEFAULT_POLICY,
     show_default=True,
-    help="Policy; `ringsched policies` lists them. FILE.py:NAME is your own.",
+    help="Policy; `ringsched policies` lists them. FILE.py:NAME loads a custom policy.",
 )
 @objective_option()
 @limit_options("the search", time="10s; exact: 1min", same=". The plan is then the same on every machine.")
@@ -142,7 +142,8 @@ def plan_command(
 
 
 def _option_error(error: InputError) -> InputError:
-    field = f"--{error.field}" if error.field else None
+    # A field with a dot is one of the scenario, and no option.
+    field = f"--{error.field}" if error.field and "." not in error.field else error.field
     return InputError(error.problem, field=field)
 
 

@@ -17,16 +17,13 @@ from ringsched.cli.options import json_option
 @option("--online", is_flag=True, help="List the policies of `ringsched simulate` instead.")
 @json_option("Print the table as JSON.")
 def policies_command(online: bool, as_json: bool) -> None:
-    """List the policies: queue order, placement rule and search."""
+    """List the policies: queue order, placement rule and options."""
     if as_json:
         click.echo(json.dumps(_online_data() if online else policies_data(), indent=1))
         return
-    from ringsched.cli.tables import print_online_policies, print_policies  # rich, which JSON does without
+    from ringsched.cli.tables import print_policies  # rich, which JSON does without
 
-    if online:
-        print_online_policies(api.list_policies(online=True), tuple(api.ORDERS))
-    else:
-        print_policies(api.list_policies(), tuple(api.ORDERS))
+    print_policies(api.list_policies(online=online), tuple(api.ORDERS), online=online)
 
 
 def _online_data() -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import click
 
 from ringsched.cli.command import Command, option
 from ringsched.cli.values import DURATION
-from ringsched.errors import InputError
+from ringsched.errors import InputError, needs
 from ringsched.model.checks import number
 
 PORT = 8470
@@ -64,7 +64,7 @@ def serve_command(
     try:
         from ringsched.web.serve import access_to, bound_socket, serve
     except ImportError:
-        raise InputError("ringsched serve needs FastAPI and uvicorn: pip install 'ringsched[web]'") from None
+        raise InputError(f"ringsched serve {needs('FastAPI and uvicorn', 'web')}") from None
     from ringsched.web.limits import Limits
 
     if request_timeout is not None:

@@ -38,6 +38,7 @@ from ringsched.model import Plan
 from ringsched.online.settings import BACKFILLS, EASY, Standing
 from ringsched.online.simulate import simulate
 from ringsched.online.simulation import Simulation
+from ringsched.policies.custom import policy_from_file
 from ringsched.policies.policy import Observer, Stop
 from ringsched.policies.table import DEFAULT_ONLINE_POLICY
 
@@ -98,7 +99,9 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
     rest = f"{duration(result.mean_waiting_s)} of it waiting; slowdown {result.mean_slowdown:.2f}"
     table.add_row("mean completion", duration(result.mean_completion_s), rest)
     table.add_row("queue", str(result.max_queue), f"at most; {figure(result.mean_queue)} on average")
-    table.add_row("GPUs busy", f"{100 * result.gpu_utilisation:.1f} %", "on average, to the last finish")
+    table.add_row(
+        "GPU utilisation", f"{100 * result.gpu_utilisation:.1f} %", "on average, to the last finish"
+    )
     table.add_row("links contended", figure(result.mean_contended_links), "on average")
     if simulation.backfill == EASY:
         share = 100 * result.num_backfilled / max(1, result.num_jobs)
@@ -124,11 +127,11 @@ class _Shown(Observer):
 @scenario_argument
 @option(
     "--policy",
-    metavar="NAME",
+    metavar="NAME|FILE.py:NAME",
     type=ONLINE_POLICY,
     default=DEFAULT_ONLINE_POLICY,
     show_default=True,
-    help="Policy; `ringsched policies --online` lists them.",
+    help="Policy; `ringsched policies --online` lists them. FILE.py:NAME loads a placement rule.",
 )
 @option(
     "--backfill",
@@ -136,10 +139,10 @@ class _Shown(Observer):
     type=Name("backfill", BACKFILLS),
     default=BACKFILLS[0],
     show_default=True,
-    help="easy: a job may overtake the head of the queue if that does not delay it.",
+    help="easy: a job may overtake the head of the queue if that does not delay the head.",
 )
 @set_option
-@order_option("Queue order of policies that dispatch:")
+@order_option("Queue order, for policies that do not re-plan:")
 @objective_option(None, stated="mean-completion with rolling, else makespan", group=SEARCH)
 @limit_options("each search of rolling", schedules="1000")
 @option(
@@ -147,7 +150,7 @@ class _Shown(Observer):
     "every_s",
     metavar="DURATION",
     type=DURATION,
-    help="Policies that plan: least time between two plans.",
+    help="Shortest time between two plans, for policies that re-plan.",
     group=SEARCH,
 )
 @option(
@@ -206,6 +209,7 @@ def simulate_command(
     _check_outputs(output, jobs, series)
     if step is not None and series is None:
         raise InputError("is only allowed with --series-csv", field="--series-step")
+    given["policy"] = policy_from_file(given["policy"]) or given["policy"]
     scenario = load_scenario(scenario_file, overrides)
     check_no_input([output, jobs, series], scenario_file)
     stop = Stop(time_limit_s=time_limit, schedules=max_schedules)

@@ -75,26 +75,17 @@ def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
     show([f"invalid: {plan_file}, {counted(len(verdict.violations), 'violation')}", table])
 
 
-def print_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
+def print_policies(policies: Sequence[Policy], orders: Sequence[str], *, online: bool) -> None:
     """Print the table of policies and the orders they can be combined with."""
     table = Table(box=None, pad_edge=False)
-    for column in ("policy", "queue order", "placement", "search", "options"):
+    for column in ("policy", "queue order", "placement", "description", "options"):
         table.add_column(column, overflow="fold", no_wrap=column in ("policy", "queue order"))
     for policy in policies:
-        options = " ".join(f"--{option}" for option in sorted(policy.options))
-        table.add_row(policy.name, policy.order, policy.rule, policy.search, options)
-    show([table, f"orders for --order: {', '.join(orders)}"])
-
-
-def print_online_policies(policies: Sequence[Policy], orders: Sequence[str]) -> None:
-    """Print the table of policies for jobs that arrive over time."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("policy", "queue order", "placement", "what it is", "options"):
-        table.add_column(column, overflow="fold", no_wrap=column in ("policy", "queue order"))
-    for policy in policies:
-        options = " ".join(f"--{option}" for option in sorted(policy.online or ()))
+        taken = (policy.online or ()) if online else policy.options
+        options = " ".join(f"--{option}" for option in sorted(taken))
         table.add_row(policy.name, policy.order, policy.rule, policy.summary, options)
-    show([table, f"orders for --order: {', '.join(orders)}; each with --backfill none or easy"])
+    each = "; each with --backfill none or easy" if online else ""
+    show([table, f"orders for --order: {', '.join(orders)}{each}"])
 
 
 def _job_table(plan: Plan, num_rows: int) -> Table:
@@ -133,14 +124,22 @@ def show(parts: Sequence[str | Table]) -> None:
     # Names are printed as they are: "[red]" and ":cat:" mean nothing to us.
     console = Console(width=None if watched else PLAIN_WIDTH, markup=False, emoji=False, highlight=False)
     with nullcontext() if watched else console.capture() as captured:
+        width = console.width
         for part in parts:
-            widths = _widths(part, console.width) if isinstance(part, Table) else None
+            widths = _widths(part, width) if isinstance(part, Table) else None
             if isinstance(part, Table) and widths is not None:
                 _print_long(console, part, widths)
             else:
+                console.width = max(width, _least_width(part)) if isinstance(part, Table) else width
                 console.print(part, soft_wrap=isinstance(part, str))
     if captured is not None:
         sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _least_width(table: Table) -> int:
+    """Return the width without which columns that must not be folded would be cut."""
+    widths = [(max(map(_width, _cells(column))), column.no_wrap) for column in table.columns]
+    return sum(width if whole else min(width, NARROWEST) for width, whole in widths) + GAP * (len(widths) - 1)
 
 
 LONG = 200  # rows; beyond, half a millisecond a row is too much

@@ -14,6 +14,8 @@ from ringsched.errors import InputError, UnknownName
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|h|d)\s*")
 
+_MINUTES = re.compile(r"m(?![a-z])")  # as some write them
+
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
     """A time such as 90, 90s, 5min, 2h or 1h30min, as seconds."""
@@ -25,15 +27,25 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, int | float):
             return float(value)
         text = value.strip()
-        parts = _PART.findall(text)
-        if parts and _PART.sub("", text) == "":
-            return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+        seconds = _seconds(text)
+        if seconds is not None:
+            return seconds
         try:
             return float(text)
         except ValueError:
+            minutes = _MINUTES.sub("min", text)
+            guess = "" if _seconds(minutes) is None else f" (did you mean {minutes}?)"
             raise InputError(
-                f"must be a duration such as 90s, 5min or 1h30min, not {value!r}", field=_named(param)
+                f"must be a duration such as 90s, 5min or 1h30min, not {value!r}{guess}", field=_named(param)
             ) from None
+
+
+def _seconds(text: str) -> float | None:
+    """Return the sum of the parts with units; None if there is anything else."""
+    parts = _PART.findall(text)
+    if not parts or _PART.sub("", text):
+        return None
+    return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
 
 
 class Gap(click.ParamType):  # type: ignore[type-arg]

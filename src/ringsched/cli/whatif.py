@@ -243,7 +243,7 @@ def changes_table(changes: tuple[FinishChange, ...]) -> Table:
 @click.argument("plan_file", metavar="[PLAN]", type=FILE, required=False)
 @option("--add-job", metavar="JOB", help="One more job: gpus=8,iterations=20000,model=resnet50, or a file.")
 @option("--add-servers", metavar="N[xGPUS]", multiple=True, help="N more servers, such as 4x8.")
-@option("--remove-server", metavar="NAME", type=SERVER, multiple=True, help="One server less.")
+@option("--remove-server", metavar="NAME", type=SERVER, multiple=True, help="Remove this server.")
 @option("--link-factor", metavar="X", type=float, multiple=True, help="All links X times as fast.")
 @option(
     "--set",
@@ -278,9 +278,9 @@ def whatif_command(
 ) -> None:
     """Show what one more job, other servers or other links would change.
 
-    A new job is placed beside the plan, which stays: where and when it should start, when it would end, and
-    which jobs it delays. For all other changes the jobs are planned again, offline, for each change by
-    itself, and compared with the plan. Without PLAN the scenario is planned first.
+    A new job is added to the plan. The other jobs keep their GPUs. Prints where and when it should start,
+    when it would end, and which jobs it delays. For any other change, all jobs are re-planned and compared
+    with PLAN. Without PLAN the scenario is planned first.
     """
     given |= {"time_limit_s": time_limit, "iterations": max_schedules}
     scenario = load_scenario(scenario_file)

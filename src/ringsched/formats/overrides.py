@@ -13,7 +13,7 @@ from ringsched.errors import InputError, UnknownName
 from ringsched.formats.decode import build, check_keys
 from ringsched.formats.jobs import KNOWN_KEYS, MODEL_KEYS, tables_from_csv
 from ringsched.model import Contention, Scenario, Server, Switch, Time
-from ringsched.model.checks import text
+from ringsched.model.checks import shown, text
 
 SPEEDS = ("inter_server_gbps", "intra_server_gbps", "reduce_gbps")
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -28,6 +28,9 @@ _ENTRIES: Mapping[str, tuple[str, ...]] = {
     "cluster.racks": tuple(field.name for field in fields(Switch) if field.name != "name"),
     "cluster.switches": tuple(field.name for field in fields(Switch) if field.name != "name"),
 }
+_NUMBER_OF_SERVERS = (
+    "for more servers use `ringsched whatif --add-servers N`, or change [[cluster.servers]] in the file"
+)
 _BARE_WORD = re.compile(r"[^\s\"'\[\]{}#]+")
 
 
@@ -68,7 +71,12 @@ def override_of(written: str) -> Override:
     key, sign, value = (part.strip() for part in written.partition("="))
     if not sign or not key or not value:
         raise InputError(f"must be written as KEY=VALUE, such as contention.share=0.5, not {written!r}")
-    return Override(written, *_target(key), _value(value))
+    override = Override(written, *_target(key), _value(value))
+    if override.table == "cluster.servers" and not override.field and not isinstance(override.value, list):
+        raise InputError(
+            f"must be a list, not {shown(override.value)}; {_NUMBER_OF_SERVERS}", field="servers"
+        )
+    return override
 
 
 def overridden(scenario: Scenario, *written: str) -> Scenario:
@@ -126,6 +134,8 @@ def _target(key: str) -> tuple[str, str | None, str]:
         return "", None, key
     if key in _SECTIONS or key in _ENTRIES:
         return key, None, ""
+    if f"cluster.{key}" in _ENTRIES:
+        return f"cluster.{key}", None, ""
     if key in (short := _short_fields()):
         if len(short[key]) > 1:
             named = " or ".join(f"{table}.{key}" for table in short[key])

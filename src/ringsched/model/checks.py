@@ -80,6 +80,8 @@ def choice(value: object, field: str, choices: Iterable[str]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     wanted = " or ".join(repr(name) for name in choices)
+    if len(choices) > 2:
+        wanted = f"one of {', '.join(choices)}"
     guess = did_you_mean(value, choices) if isinstance(value, str) else ""
     raise InputError(f"must be {wanted}, not {shown(value)}{guess}", field=field)
 

@@ -300,7 +300,7 @@ class Plan(Replaceable):
     def to_frame(self) -> DataFrame:
         """Return a pandas data frame with a row for every job; `placement` is a text like `a:0-3 b:0`.
 
-        Needs pandas: `pip install 'ringsched[frames]'`.
+        Needs pandas (`pip install '.[frames]'` in a clone).
         """
         jobs = self.jobs
         return frame_of(
@@ -319,7 +319,7 @@ class Plan(Replaceable):
         """Draw GPUs over time into `ax`, or into a new figure, and return the axes.
 
         A plan knows the servers and GPUs that its jobs use; `draw_pictures` draws all of a cluster. Time
-        counts from the first release. Needs matplotlib: `pip install 'ringsched[plot]'`.
+        counts from the first release. Needs matplotlib (`pip install '.[plot]'` in a clone).
         """
         lanes = _lanes(self.jobs)
         panel = panel_for(ax, gantt_height_in(sum(lane.gpus for lane in lanes)))

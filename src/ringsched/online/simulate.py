@@ -13,7 +13,7 @@ from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.state import NUM_RUNNING, Arrays, Floats, Integers, Run, arrays_of, new_state
 from ringsched.errors import Infeasible, InputError
-from ringsched.formatting import counted, one_line
+from ringsched.formatting import counted, duration, one_line
 from ringsched.jit import runnable
 from ringsched.model import Scenario
 from ringsched.model.checks import choice, instance, integer, number
@@ -30,6 +30,7 @@ from ringsched.online.settings import (
     OnlineSettings,
     Standing,
 )
+from ringsched.policies.custom import PolicyFile, name_of
 from ringsched.policies.policy import (
     ANY_ORDER,
     Limits,
@@ -39,6 +40,7 @@ from ringsched.policies.policy import (
     check_gpus,
     order_named,
     priorities,
+    reported_errors,
 )
 from ringsched.policies.table import DEFAULT_ONLINE_POLICY, check_options, policy_named
 from ringsched.rules.runner import queue_of
@@ -94,7 +96,8 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
     while status in (MORE, PLAN):
         if planner is None:
             run = runnable(dispatch, python=python, work_s=work_s)
-            status = run(stage, backfills, exact, _EVENTS_AT_A_TIME)
+            with reported_errors(f"policy {policy.name!r}", stage.own):
+                status = run(stage, backfills, exact, _EVENTS_AT_A_TIME)
         else:
             following = runnable(follow, python=python, work_s=work_s)
             status = following(stage, agenda, backfills, exact, _EVENTS_AT_A_TIME)
@@ -184,7 +187,7 @@ MOST_ERROR = 1000.0
 
 def simulate(
     scenario: Scenario,
-    policy: str | Policy = DEFAULT_ONLINE_POLICY,
+    policy: str | Policy | PolicyFile = DEFAULT_ONLINE_POLICY,
     *,
     order: str | None = None,
     backfill: str = NO_BACKFILL,
@@ -279,17 +282,24 @@ def _simulated(problem: Problem, policy: Policy, settings: OnlineSettings) -> Si
 
 def _infeasible(problem: Problem, policy: Policy) -> Infeasible:
     bound_s, horizon_s = lower_bounds(problem)[0].value_s, problem.scenario.time.horizon_s
-    within = "" if horizon_s is None else f" within the horizon of {horizon_s:g} s"
+    within = "" if horizon_s is None else f" within the horizon of {duration(horizon_s)}"
     return Infeasible(
-        f"infeasible{within}: policy {policy.name!r} finds no such plan; no plan at all can end before "
-        f"{bound_s:g} s",
+        f"infeasible{within}: policy {policy.name!r} finds no such plan; no plan can end before "
+        f"{duration(bound_s)}",
         lower_bound_s=bound_s,
     )
 
 
-def _policy_of(policy: str | Policy) -> Policy:
+def _policy_of(policy: str | Policy | PolicyFile) -> Policy:
     if isinstance(policy, str):
         return policy_named(policy, online=True)
-    if not isinstance(policy, Policy) or policy.placement is None:
+    given = policy.load() if isinstance(policy, PolicyFile) else policy
+    if callable(getattr(given, "place", None)):
+        raise InputError(
+            f"{name_of(given)!r} has a method place, which only plan and compare support; "
+            "to simulate it, write it as a Policy with a placement rule",
+            field="policy",
+        )
+    if not isinstance(given, Policy) or given.placement is None:
         raise InputError("must be the name of a policy, or a Policy with a placement rule", field="policy")
-    return policy
+    return given

@@ -46,7 +46,7 @@ class Series:
     def to_frame(self) -> DataFrame:
         """Return a pandas data frame with a row for every change.
 
-        Needs pandas: `pip install 'ringsched[frames]'`.
+        Needs pandas (`pip install '.[frames]'` in a clone).
         """
         return frame_of(self.columns)
 
@@ -164,15 +164,15 @@ class Simulation:
     def to_frame(self) -> DataFrame:
         """Return a pandas data frame with a row for every job; `series.to_frame()` has the cluster over time.
 
-        Needs pandas: `pip install 'ringsched[frames]'`.
+        Needs pandas (`pip install '.[frames]'` in a clone).
         """
         return frame_of(self.columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw waiting jobs and busy GPUs over time into `ax`, or into a new figure, and return the axes.
 
-        GPUs have their axis at the right. Time counts from the first release. Needs matplotlib:
-        `pip install 'ringsched[plot]'`.
+        GPUs have their axis at the right. Time counts from the first release. Needs matplotlib
+        (`pip install '.[plot]'` in a clone).
         """
         panel, series = panel_for(ax), self.series
         draw_steps(

@@ -21,7 +21,14 @@ from ringsched.engine.state import Integers
 from ringsched.errors import InputError, PolicyError, UnknownName
 from ringsched.model import Placement
 from ringsched.model.checks import shown
-from ringsched.policies.policy import OWN_ORDER, Candidate, Policy, Settings, priorities
+from ringsched.policies.policy import (
+    OWN_ORDER,
+    Candidate,
+    Policy,
+    Settings,
+    priorities,
+    reported_errors,
+)
 from ringsched.rules.table import Rule
 
 if TYPE_CHECKING:
@@ -103,19 +110,26 @@ def solve_custom(custom: CustomPolicy, problem: Problem, settings: Settings) -> 
 
     jobs = [_job_view(problem, job) for job in range(problem.num_jobs)]
     if settings.order == OWN_ORDER:
-        priority = [custom.order(job) for job in jobs]  # type: ignore[attr-defined]
+        priority = [_own_key(custom, job) for job in jobs]
     else:
         priority = priorities(problem, settings.order)
 
     views = _Views(problem)
 
     def place(cluster: LiveCluster, job: int) -> list[int] | None:
-        answer = custom.place(jobs[job], views.view(cluster))
+        view = views.view(cluster)
+        with reported_errors(f"policy {name_of(custom)!r}, job {jobs[job].name!r}", custom.place):
+            answer = custom.place(jobs[job], view)
         return None if answer is None else _checked(custom, problem, cluster, job, answer)
 
     run = simulate(problem, priority, place)
     settings.on_trial()
     return None if run is None else Candidate(run, {})
+
+
+def _own_key(custom: Any, job: JobView) -> Any:
+    with reported_errors(f"policy {name_of(custom)!r}, job {job.name!r}", custom.order):
+        return custom.order(job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +165,14 @@ def policy_from_file(text: str) -> PolicyFile | None:
     Only for text that the user typed: the file it names is executed.
     """
     path, colon, name = text.rpartition(":")
+    if text.endswith(".py"):
+        raise InputError(f"name the policy in it: {text}:NAME", file=text)
     if not colon or not path.endswith(".py"):
         return None
     if not Path(path).is_file():
-        raise InputError(f"{text!r} names no Python file; write FILE.py:NAME", field="policy")
+        raise InputError("there is no such file; a custom policy is FILE.py:NAME", file=path)
+    if not name:
+        raise InputError(f"name the policy in it: {path}:NAME", file=path)
     return PolicyFile(os.path.abspath(path), name)  # noqa: PTH100 - a text that workers take as it is
 
 

@@ -10,6 +10,7 @@ from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
 from ringsched.errors import InputError, TooLarge
+from ringsched.formatting import duration
 from ringsched.model.objective import Objective
 from ringsched.model.plan import PROVED, TIME
 from ringsched.policies.policy import ANY_ORDER, ORDERS, Candidate, Settings, priorities
@@ -29,7 +30,7 @@ GOOD_GAP = 0.01  # a plan is an answer if it is proved to be as close to the bes
 def solve_exact(problem: Problem, settings: Settings) -> Candidate:
     """Return the best of all plans; raise `TooLarge` if that cannot be proved in time."""
     if settings.order != ANY_ORDER:
-        raise InputError("means nothing to policy 'exact', which tries them all", field="order")
+        raise InputError("is not allowed with policy 'exact', which tries all orders", field="order")
     from ringsched.search.exact.prove import prove
 
     objective = settings.objective
@@ -48,9 +49,9 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
     best_s, bound_s = (_in_seconds(problem, weights, value) for value in (proof.value, proof.bound))
     if not proof.complete and best_s > bound_s * (1 + GOOD_GAP):
         raise TooLarge(
-            f"policy 'exact' came to no proof within {time_limit_s:g} s: the best plan it found has a "
-            f"{objective.name} of {best_s:g} s, none can have less than {bound_s:g} s; give it more time, "
-            "or use policy 'search'",
+            f"policy 'exact' found no proof within {duration(time_limit_s)}: its best plan has a "
+            f"{objective.words} of {duration(best_s)}, no plan can have less than {duration(bound_s)}; "
+            "give it more time, or use policy 'search'",
             lower_bound_s=bound_s,
             best_s=best_s,
         )

@@ -12,6 +12,7 @@ from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run, outcome_of, planned_jobs
 from ringsched.errors import Infeasible, InputError
+from ringsched.formatting import duration
 from ringsched.model import Plan
 from ringsched.model.checks import instance, integer, number
 from ringsched.model.objective import MAKESPAN, Objective, objective_named
@@ -41,7 +42,7 @@ def settings_of(
     stop: Stop | Callable[[Progress], bool] | None = None,
     workers: int | None = None,
 ) -> Settings:
-    """Return what `plan` is asked for, or raise if something is wrong, or means nothing to the policy."""
+    """Return what `plan` is asked for, or raise if something is wrong, or not allowed with the policy."""
     criterion = _stop_of(stop)
     settings = Settings(
         order=policy.order if order is None else order_named(order),
@@ -53,7 +54,7 @@ def settings_of(
         limits=Limits(
             time_limit_s=_checked(criterion.time_limit_s, "time-limit", number, minimum=0),
             iterations=_checked(criterion.schedules, "max-schedules", integer, minimum=0),
-            gap=1.0 if criterion.gap is None else number(criterion.gap, "gap", minimum=1),
+            gap=1.0 if criterion.gap is None else _gap(criterion.gap),
             threads=_checked(workers, "workers", integer, minimum=1),
             when=criterion.when,
         ),
@@ -62,6 +63,13 @@ def settings_of(
     given |= {"max-schedules": criterion.schedules, "gap": criterion.gap, "workers": workers}
     check_options(policy, given)
     return settings
+
+
+def _gap(value: object) -> float:
+    gap = number(value, "gap", minimum=0)
+    if gap < 1:
+        raise InputError(f"is a ratio here: {1 + gap:g} means {100 * gap:g} % above the bound", field="gap")
+    return gap
 
 
 def _stop_of(stop: object) -> Stop:
@@ -134,7 +142,7 @@ def _infeasible(problem: Problem, policy: Policy, settings: Settings) -> Infeasi
     bound_s = lower_bounds(problem)[0].value_s  # the horizon is about the makespan
     horizon_s = problem.scenario.time.horizon_s
     limits = [
-        "" if horizon_s is None else f"within the horizon of {horizon_s:g} s",
+        "" if horizon_s is None else f"within the horizon of {duration(horizon_s)}",
         "" if settings.theta is None else f"with theta = {settings.theta}",
     ]
     why = " and ".join(limit for limit in limits if limit) if "theta" in policy.options else ""
@@ -144,7 +152,7 @@ def _infeasible(problem: Problem, policy: Policy, settings: Settings) -> Infeasi
         else f"under policy {policy.name!r}: it never places a job"
     )
     return Infeasible(
-        f"infeasible {missed}; no plan at all can end before {bound_s:g} s", lower_bound_s=bound_s
+        f"infeasible {missed}; no plan can end before {duration(bound_s)}", lower_bound_s=bound_s
     )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from ringsched.contention.sharing import is_counting, model_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
-from ringsched.errors import InputError, PolicyError, UnknownName
+from ringsched.errors import InputError, PolicyError, RingschedError, UnknownName
 from ringsched.model import Certificate, Contention, Plan
 from ringsched.model.checks import settle
 from ringsched.model.contention import model_names
@@ -213,7 +216,9 @@ class Policy:
         """Raise if the policy cannot plan under this contention model."""
         if self.counting_only and not model_of(contention).is_counting:
             raise InputError(
-                f"must not be {contention.model_name!r} for policy {self.name!r}", field="contention.model"
+                f"{contention.model_name!r} is not supported by policy {self.name!r}; "
+                f"use {' or '.join(self.models)}, or another policy",
+                field="contention.model",
             )
 
 
@@ -229,13 +234,31 @@ def solve_once(
 ) -> Candidate | None:
     """Go through the queue once with a rule."""
     runner = Runner(problem, priorities(problem, settings.order), seed=seed)
-    makespan = runner.run(rule, theta=theta, kappa=kappa)
+    with reported_errors(f"rule {rule.name!r}", rule.own):
+        makespan = runner.run(rule, theta=theta, kappa=kappa)
     settings.on_trial()
     if makespan is None:
         return None
     if rule.own is not None:
         check_gpus(problem, runner.last(), rule)
     return Candidate(runner.last(), params or {})
+
+
+@contextmanager
+def reported_errors(who: str, function: object) -> Iterator[None]:
+    """Turn an exception of the user's function into one sentence with its file and line, if there is one."""
+    try:
+        yield
+    except RingschedError:
+        raise
+    except Exception as error:
+        if function is None:
+            raise
+        path = getattr(getattr(function, "__code__", None), "co_filename", None)
+        frames = [frame for frame in extract_tb(error.__traceback__) if frame.filename == path]
+        where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
+        what = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(": ")
+        raise PolicyError(f"{who}: {where}{what}") from error
 
 
 def check_gpus(problem: Problem, run: Run, rule: Rule) -> None:

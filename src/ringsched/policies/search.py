@@ -25,7 +25,7 @@ _SMALL = 300_000
 def solve_search(problem: Problem, settings: Settings) -> Candidate:
     """Return the best plan found; never a worse one than `longest-first`, whatever the limits."""
     if settings.order != ANY_ORDER:
-        raise InputError("means nothing to policy 'search', which looks for the best one", field="order")
+        raise InputError("is not allowed with policy 'search', which looks for the best order", field="order")
     simple = min(_simple_runs(problem, settings), key=lambda run: _value_s(problem, settings, run))
     bound_s = _bound_s(problem, settings, settings.objective)
     value_s = _value_s(problem, settings, simple)

@@ -23,6 +23,24 @@ from ringsched.rules.table import (
     QUIET_LINKS,
 )
 
+# The names that the paper and its figures use.
+PAPER_NAMES = {
+    "SJF-BCO": "sjf-bco",
+    "FF": "first-fit",
+    "LS": "list-scheduling",
+    "RAND": "random",
+    "LWF": "lwf",
+}
+
+_NOT_ONLINE = (
+    "policy {!r} plans a queue that is known in advance, and cannot be simulated; "
+    "use 'rolling', which searches when jobs arrive, or another one of `ringsched policies --online`"
+)
+_ONLINE_ONLY = (
+    "policy {!r} re-plans when jobs arrive, and only simulations have arrivals; "
+    "use 'search' here, or `ringsched simulate`"
+)
+
 DEFAULT_POLICY = "search"
 DEFAULT_ONLINE_POLICY = "fifo"
 
@@ -143,7 +161,7 @@ POLICIES: tuple[Policy, ...] = (
         name="contention-aware",
         placement=QUIET_LINKS,
         rule="tightest server, else over the quietest links",
-        summary="best fit that looks at who is on the links",
+        summary="best fit that prefers links with few jobs",
         online=_DISPATCHING,
     ),
     Policy(
@@ -166,7 +184,12 @@ def policy_named(name: str, *, online: bool = False) -> Policy:
     for policy in known:
         if policy.name == name:
             return policy
-    raise UnknownName("policy", name, [policy.name for policy in known])
+    for policy in POLICIES:
+        if policy.name == name:
+            raise InputError(_NOT_ONLINE.format(name) if online else _ONLINE_ONLY.format(name))
+    names = [policy.name for policy in known]
+    meant = PAPER_NAMES.get(name.upper())
+    raise UnknownName("policy", name, names, meant=meant if meant in names else None)
 
 
 def policies(*, online: bool = False) -> tuple[Policy, ...]:
@@ -181,7 +204,7 @@ def check_options(policy: Policy, given: Mapping[str, object], *, online: bool =
             takers = ", ".join(
                 other.name for other in policies(online=online) if option in _options_of(other, online)
             )
-            raise InputError(f"means nothing to policy {policy.name!r}, only to {takers}", field=option)
+            raise InputError(f"is not allowed with policy {policy.name!r}, only with {takers}", field=option)
 
 
 def _options_of(policy: Policy, online: bool) -> frozenset[str]:

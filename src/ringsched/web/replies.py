@@ -69,7 +69,7 @@ FIELD_OF = {
     "add-servers": "add_servers",
     "remove-server": "remove_server",
 }
-FIELD_OF |= {"inter-server-gbps": "inter_server_gbps", "link-factor": "link_factor"}
+FIELD_OF |= {"link-factor": "link_factor"}
 
 LONGEST = 1000  # characters of a sentence: names may be as long as a body
 BUG = "internal server error; see the server's log and report it"

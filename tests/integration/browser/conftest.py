@@ -41,7 +41,7 @@ def browser() -> Iterator[Any]:
     try:
         from playwright.sync_api import expect, sync_playwright
     except ImportError:
-        _skip("THE REPORT IS NOT TRIED IN A BROWSER: there is no playwright (pip install 'ringsched[dev]')")
+        _skip("THE REPORT IS NOT TRIED IN A BROWSER: there is no playwright (pip install '.[dev]')")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(

@@ -867,7 +867,8 @@ def test_what_is_wrong_is_said_in_the_words_of_the_page(visiting: Visitor) -> No
     choose(page, "policy", "adaptive-overlap")
     choose(page, "contention", "max-min")
     assert page.locator("#network .wrong:not(:empty)").inner_text() == (
-        "contention must not be 'max-min' for policy 'adaptive-overlap'"
+        "contention 'max-min' is not supported by policy 'adaptive-overlap'; "
+        "use paper or reserved, or another policy"
     )
     page.get_by_role("button", name="Edit bert").click()
     dialog = page.get_by_role("dialog")

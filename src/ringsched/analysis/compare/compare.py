@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ringsched.analysis.compare.ranking import Ranking, Stability, rankings, stabilities
 from ringsched.analysis.compare.rows import KeptRows, row_file, sole_writer
@@ -38,6 +38,8 @@ from ringsched.policies.policy import Limits
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
+
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,7 @@ class Comparison:
     def to_frame(self) -> DataFrame:
         """Return a pandas data frame with a row for every run.
 
-        Needs pandas: `pip install 'ringsched[frames]'`.
+        Needs pandas (`pip install '.[frames]'` in a clone).
         """
         names = [field.name for field in fields(ComparisonRow)]
         return frame_of({name: [getattr(row, name) for row in self.rows] for name in names})
@@ -119,7 +121,7 @@ class Comparison:
         """Draw a metric of every policy against the baseline into `ax`, or into a new figure.
 
         A point is the mean over pairs of runs, its whiskers are the 95 % interval. Times are ratios to the
-        baseline, shares are differences. Returns the axes. Needs matplotlib: `pip install 'ringsched[plot]'`.
+        baseline, shares are differences. Returns the axes. Needs matplotlib (`pip install '.[plot]'` in a clone).
         """
         share = choice(metric, "metric", PAIRED) in SHARES
         baseline, *others = [each.key for each in self.summary]
@@ -275,12 +277,13 @@ def compare(
     if dask is not None:
         check_dask()
     file = None if output is None else row_file(Path(output))
-    first_seed, scenarios = integer(seed, "seed", minimum=0), list(scenarios)
-    calibrated, settings = _settings(list(contention_models), calibration, draws, first_seed)
+    first_seed, scenarios = integer(seed, "seed", minimum=0), _list_of(scenarios, "scenarios")
+    models = _list_of(contention_models, "contention-models")
+    calibrated, settings = _settings(models, calibration, draws, first_seed)
     by_setting = tasks_of(
         scenarios,
-        list(policies),
-        list(orders),
+        _list_of(policies, "policies"),
+        _list_of(orders, "orders"),
         seeds=seeds,
         first_seed=first_seed,
         objective=objective,
@@ -289,7 +292,7 @@ def compare(
             iterations=None if iterations is None else integer(iterations, "max-schedules", minimum=0),
         ),
         settings=settings,
-        overrides=overrides,
+        overrides=_list_of(overrides, "overrides"),
     )
     tasks = [task for each in by_setting for task in each]
     if output is not None:
@@ -311,6 +314,13 @@ def compare(
         notes=notes_of(calibrated, draws, (task.scenario for task in tasks)),
         num_resumed=num_resumed,
     )
+
+
+def _list_of(given: Iterable[_Entry], field: str) -> list[_Entry]:
+    if isinstance(given, str | os.PathLike) or not isinstance(given, Iterable):
+        what = "a string" if isinstance(given, str) else f"a {type(given).__name__}"
+        raise InputError(f"must be a list, not {what}", field=field)
+    return list(given)
 
 
 def _settings(

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TextIO
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from ringsched.analysis.compare.runs import INFEASIBLE, OK, ComparisonRow, Key, Task
+from ringsched.analysis.compare.runs import INFEASIBLE, OK, TOO_LARGE, ComparisonRow, Key, Task
 from ringsched.errors import InputError, check_installed
 from ringsched.formats.files import check_writable, read_text, write_text, written_beside
 
@@ -195,7 +195,9 @@ def row_from(values: Mapping[str, Any]) -> ComparisonRow:
     """Return the row of these values, texts or numbers; raise ValueError or TypeError if they are invalid."""
     given = {**ADDED, **values}
     row = ComparisonRow(**{name: _value(name, given[name]) for name in COLUMNS})
-    if row.status not in (OK, INFEASIBLE) or (row.status == OK and None in (row.makespan_s, row.gap)):
+    if row.status not in (OK, INFEASIBLE, TOO_LARGE) or (
+        row.status == OK and None in (row.makespan_s, row.gap)
+    ):
         raise ValueError(row.status)
     return row
 

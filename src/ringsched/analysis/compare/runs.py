@@ -14,14 +14,14 @@ from ringsched._version import __version__
 from ringsched.analysis.metrics import metrics_in
 from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.engine.problem import problem_of
-from ringsched.errors import Infeasible, RingschedError
+from ringsched.errors import Infeasible, RingschedError, TooLarge
 from ringsched.model import Scenario
 from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.policies.custom import CustomPolicy, policy_of
 from ringsched.policies.plans import planned, settings_of
 from ringsched.policies.table import policy_named
 
-NOT_RUN, OK, INFEASIBLE = "not run", "ok", "infeasible"
+NOT_RUN, OK, INFEASIBLE, TOO_LARGE = "not run", "ok", Infeasible.status, TooLarge.status
 
 # The identity of a run: scenario_sha256, policy, order, objective, limit, draw, seed, and last the
 # code. The model of contention is in the digest.
@@ -63,7 +63,7 @@ class ComparisonRow:
     draw: int | None = None  # from a calibration's intervals; None for the scenario itself, or fitted values
     seed: int | None  # None if the policy draws no random numbers
     ringsched_version: str = field(default_factory=code_version)  # with a digest of the source
-    status: str = NOT_RUN  # in the end ok or infeasible
+    status: str = NOT_RUN  # in the end ok, infeasible or too-large
     makespan_s: float | None = None
     mean_completion_s: float | None = None
     p95_completion_s: float | None = None
@@ -100,7 +100,7 @@ class Task:
 
 
 def run_task(task: Task) -> ComparisonRow:
-    """Plan and measure; an infeasible run also gives a row."""
+    """Plan and measure; a run without a plan also gives a row."""
     here, there = code_version(), task.row.ringsched_version
     if here != there:
         raise RingschedError(
@@ -113,10 +113,10 @@ def run_task(task: Task) -> ComparisonRow:
         seed, objective = task.row.seed or 0, task.row.objective
         settings = settings_of(policy, order=task.order, seed=seed, objective=objective, **task.limits)
         plan = planned(problem, policy, settings)
-    except Infeasible:
+    except Infeasible as error:
         planning_s = time.perf_counter() - started
         bound_s = lower_bounds(problem, objective_named(task.row.objective))[0].value_s
-        return replace(task.row, status=INFEASIBLE, lower_bound_s=bound_s, planning_s=planning_s)
+        return replace(task.row, status=error.status, lower_bound_s=bound_s, planning_s=planning_s)
     planning_s = time.perf_counter() - started
     return replace(task.row, status=OK, planning_s=planning_s, **asdict(metrics_in(problem, plan)))
 

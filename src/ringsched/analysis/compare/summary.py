@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringsched.analysis.compare.runs import OK, ComparisonRow
+from ringsched.analysis.compare.runs import OK, TOO_LARGE, ComparisonRow
 
 METRICS = (
     "makespan_s",
@@ -28,7 +28,7 @@ IN_WORDS = {
     "makespan_s": "makespan",
     "mean_completion_s": "mean completion",
     "p95_completion_s": "95th percentile of completion",
-    "gpu_utilisation": "share of GPUs held",
+    "gpu_utilisation": "GPU utilisation",
     "contention_loss": "share lost to contention",
     "spreading_loss": "share lost to spreading",
     "gap": "gap",
@@ -64,7 +64,8 @@ class PolicySummary:
     policy: str
     order: str
     num_runs: int
-    num_infeasible: int
+    num_infeasible: int  # runs without a plan
+    num_too_large: int  # of these, runs for which the scenario is too large for the policy
     means: Mapping[str, float]  # empty if all are infeasible
     pairs: Mapping[str, Paired]  # by metric; empty for the baseline itself
 
@@ -175,6 +176,7 @@ def _summary(policy: str, order: str, own: Runs, baseline: Runs) -> PolicySummar
         order=order,
         num_runs=len(rows),
         num_infeasible=len(rows) - len(feasible),
+        num_too_large=sum(row.status == TOO_LARGE for row in rows),
         means={name: _mean(getattr(row, name) for row in feasible) for name in METRICS} if feasible else {},
         pairs={} if own is baseline else {name: paired(name, own, baseline) for name in PAIRED},
     )

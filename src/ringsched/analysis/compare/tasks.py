@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,14 @@ from typing import Any
 from ringsched.analysis.compare.runs import ComparisonRow, Task
 from ringsched.analysis.compare.settings import Setting
 from ringsched.engine.problem import problem_of
-from ringsched.errors import InputError
+from ringsched.errors import InputError, UnknownName
 from ringsched.formats.overrides import overridden
 from ringsched.formats.scenario import load_scenario, locate
 from ringsched.model import OBJECTIVES, Scenario
 from ringsched.model.checks import choice, instance, integer
 from ringsched.policies.custom import CustomPolicy, policy_of
-from ringsched.policies.policy import Limits, Policy, Stop, order_named
-from ringsched.policies.table import policy_named
+from ringsched.policies.policy import ORDERS, Limits, Policy, Stop
+from ringsched.policies.table import policies, policy_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,9 @@ def changed_by(
         if digest in ready:
             where = f" {setting.words}" if setting.words else ""
             place = each.label if each.path is None else _printable(str(each.path))
-            raise InputError(f"is the same scenario as {ready[digest][0]}{where}", file=place)
+            same = f"is the same scenario as {ready[digest][0]}{where}"
+            problem = "is given twice" if place == ready[digest][0] and not where else same
+            raise InputError(f"{problem}; it would count twice, so remove one", file=place)
         ready[digest] = (each.label, scenario)
     return ready
 
@@ -133,24 +135,36 @@ class Contender:
 
 
 def contenders_of(
-    policies: Sequence[str | CustomPolicy], orders: Sequence[str], limits: Limits
+    given: Sequence[str | CustomPolicy], orders: Sequence[str], limits: Limits
 ) -> list[Contender]:
     """Return every policy in every order, each once."""
-    if not policies or not orders:
-        raise InputError("must name at least one", field="orders" if policies else "policies")
+    if not given or not orders:
+        raise InputError("must name at least one", field="orders" if given else "policies")
     contenders: dict[tuple[str, str], Contender] = {}
-    for policy in policies:
+    for policy in given:
         for order in orders:
             contender = _contender(policy, order, limits)
             known = contenders.setdefault((contender.name, contender.order_name), contender)
             if known.policy is not policy and known.policy != policy:
                 raise InputError(f"has two policies named {contender.name!r}", field="policies")
+    _check_limits(contenders.values(), limits)
     return list(contenders.values())
+
+
+def _check_limits(contenders: Iterable[Contender], limits: Limits) -> None:
+    """Raise if a limit applies to no policy; policies without a search may be beside one that has it."""
+    given = {"time-limit": limits.time_limit_s, "max-schedules": limits.iterations}
+    for option, value in given.items():
+        if value is not None and not any(option in each.entry.options for each in contenders):
+            takers = ", ".join(policy.name for policy in policies() if option in policy.options)
+            raise InputError(f"is not allowed with these policies, only with {takers}", field=option)
 
 
 def _contender(policy: str | CustomPolicy, order: str, limits: Limits) -> Contender:
     entry = policy_named(policy) if isinstance(policy, str) else policy_of(policy)
-    chosen = None if order == OWN else order_named(order)
+    if order not in (OWN, *ORDERS):
+        raise UnknownName("order", order, [OWN, *ORDERS])
+    chosen = None if order == OWN else order
     given, limit = _limits(entry, limits)
     return Contender(policy, entry, chosen, chosen or entry.order, given, limit)
 
@@ -172,7 +186,7 @@ def _limits(policy: Policy, limits: Limits) -> tuple[dict[str, Any], str]:
 
 def tasks_of(
     scenarios: Sequence[Scenario | str | os.PathLike[str]],
-    policies: Sequence[str | CustomPolicy],
+    chosen: Sequence[str | CustomPolicy],
     orders: Sequence[str],
     *,
     seeds: int,
@@ -185,7 +199,7 @@ def tasks_of(
     """Return the runs of every setting by policy, scenario and seed, or raise if the request is invalid."""
     seed_range = range(first_seed, first_seed + integer(seeds, "seeds", minimum=1))
     choice(objective, "objective", OBJECTIVES)
-    contenders = contenders_of(policies, orders, limits)
+    contenders = contenders_of(chosen, orders, limits)
     given = scenarios_of(scenarios, overrides)
     changed = [changed_by(given, contenders, setting) for setting in settings]
     return [

@@ -13,7 +13,7 @@ from pickle import PicklingError
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ringsched.analysis.compare.runs import ComparisonRow, Task, run_task
-from ringsched.errors import InputError, RingschedError
+from ringsched.errors import InputError, RingschedError, needs
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -46,7 +46,7 @@ def check_dask() -> None:
     try:
         import distributed  # noqa: F401
     except ImportError:
-        raise InputError("needs Dask: pip install 'ringsched[dask]'", field="dask") from None
+        raise InputError(needs("Dask", "dask"), field="dask") from None
 
 
 def _useful_workers(tasks: Sequence[Task]) -> int:

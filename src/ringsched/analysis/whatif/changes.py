@@ -97,17 +97,26 @@ class RemoveServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSpeed:
-    """Another `inter_server_gbps`; servers and switches with their own uplink speed keep it."""
+    """Another `inter_server_gbps`; servers and switches with their own uplink speed keep it.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> LinkSpeed(inter_server_gbps=400).label(ringsched.load_scenario("examples/first.toml"))
+    'server uplinks 400 Gbit/s, not 100'
+    """
 
     inter_server_gbps: float
 
     def __post_init__(self) -> None:
-        number(self.inter_server_gbps, "inter-server-gbps", above=0)
+        number(self.inter_server_gbps, "inter_server_gbps", above=0)
 
     def label(self, scenario: Scenario) -> str:
-        """Return the new and the old speed."""
-        old = scenario.cluster.inter_server_gbps
-        return f"{self.inter_server_gbps:g} Gbit/s links, not {old:g}"
+        """Return the new and the old speed, and whether the links of switches keep theirs."""
+        cluster = scenario.cluster
+        words = f"server uplinks {self.inter_server_gbps:g} Gbit/s, not {cluster.inter_server_gbps:g}"
+        kept = any(switch.uplink_gbps is not None for switch in cluster.switches)
+        return f"{words}; rack uplinks unchanged" if kept else words
 
     def apply(self, scenario: Scenario) -> Scenario:
         """Return the scenario with that speed."""

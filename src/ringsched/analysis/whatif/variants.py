@@ -12,7 +12,7 @@ from ringsched.engine.problem import problem_of
 from ringsched.errors import Infeasible, InputError, UnknownName
 from ringsched.formatting import counted, duration, one_line
 from ringsched.model import OBJECTIVES, Plan, Scenario
-from ringsched.model.checks import instance
+from ringsched.model.checks import instance, shown
 from ringsched.policies.policy import Stop
 from ringsched.policies.table import policies, policy_named
 
@@ -161,6 +161,8 @@ def whatif(
     [('2 more servers of 8 GPUs', 4320.0), ('links 0.25 times as fast', 16920.0)]
     """
     instance(scenario, "scenario", Scenario)
+    for at, change in enumerate(changes):
+        _check_change(change, at)
     planning = planning_of(
         plan,
         policy=policy,
@@ -182,6 +184,14 @@ def whatif(
         replanned=None if replanned is None or replanned.jobs == present.jobs else replanned,
         variants=tuple(_variant(planning, label, changed, present) for label, changed in variants),
     )
+
+
+def _check_change(change: object, at: int) -> None:
+    if isinstance(change, type) or not all(
+        callable(getattr(change, method, None)) for method in ("label", "apply")
+    ):
+        wanted = "must be a change such as AddServers(count=2), with the methods label and apply"
+        raise InputError(f"{wanted}, not {shown(change)}", field=f"changes[{at}]")
 
 
 def _applied(change: Change, scenario: Scenario) -> Scenario:

@@ -32,7 +32,7 @@ def draw_pictures(
 ) -> list[str]:
     """Write the pictures of a report to a directory, in page size; return the names of the files.
 
-    The same plans give the same bytes. Needs matplotlib: `pip install 'ringsched[plot]'`.
+    The same plans give the same bytes. Needs matplotlib (`pip install '.[plot]'` in a clone).
 
     Parameters
     ----------

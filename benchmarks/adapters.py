@@ -82,8 +82,17 @@ def search_limits(schedules: int, workers: int | None = None) -> dict[str, Any]:
     import ringsched
 
     is_new = hasattr(ringsched, "Stop")
-    limits = {"stop": ringsched.Stop(schedules=schedules)} if is_new else {"iterations": schedules}
+    limits = {"stop": _stop(schedules)} if is_new else {"iterations": schedules}
     return limits | ({} if workers is None else {"workers" if is_new else "threads": workers})
+
+
+def _stop(schedules: int) -> Any:
+    import ringsched
+
+    try:
+        return ringsched.Stop(max_schedules=schedules)
+    except TypeError:  # in a checkout from before the name was that of the option
+        return ringsched.Stop(**{"schedules": schedules})
 
 
 def _first(*places: str) -> Any:

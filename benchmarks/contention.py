@@ -75,7 +75,7 @@ def _costs() -> dict[str, float]:
         changed = scenario.replace(contention=scenario.contention.replace(model=model))
 
         def plan(changed: ringsched.Scenario = changed) -> None:
-            ringsched.plan(changed, "search", stop=ringsched.Stop(schedules=SCHEDULES), workers=1)
+            ringsched.plan(changed, "search", stop=ringsched.Stop(max_schedules=SCHEDULES), workers=1)
 
         seconds[model] = best_of(plan, repeats=3)
     return {

@@ -59,7 +59,7 @@ def _crowd(ask: Callable[[], bytes]) -> dict[str, Any]:
         statuses = list(threads.map(status, range(CROWD)))
     return {
         f"{CROWD} at once, answered": statuses.count(200),
-        f"{CROWD} at once, asked to come again": statuses.count(503),
+        f"{CROWD} at once, refused with status 503": statuses.count(503),
         f"{CROWD} at once, s": time.perf_counter() - started,
     }
 

@@ -44,7 +44,7 @@ def planning() -> dict[str, Any]:
     """Policies that plan again at every arrival: the Muri trace at a load of 0.8."""
     scenario = _muri()
     results: dict[str, Any] = {}
-    for policy, stop in (("sjf-bco", None), ("rolling", Stop(schedules=SCHEDULES))):
+    for policy, stop in (("sjf-bco", None), ("rolling", Stop(max_schedules=SCHEDULES))):
         ringsched.simulate(scenario.replace(jobs=scenario.jobs[:20]), policy, stop=stop)
         started = time.perf_counter()
         simulation = ringsched.simulate(scenario, policy, stop=stop)

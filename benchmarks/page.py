@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,21 @@ PAGE = DOCS / "benchmarks.md"
 PICTURE = DOCS / "benchmarks-scaling.svg"
 MOST_COLUMNS = 4
 GAPS = ("gap", "the bound", "under contention", "search", "gap of longest-first", "gap of SJF-BCO")
+GAPS += ("gap of the best simple policy",)
+# Ends of names in older results, and what they are called now.
+RENAMED = {"best constructive policy": "best simple policy", "asked to come again": "refused with status 503"}
+# The rows of the summary: what is measured, the part, and its figure.
+SUMMARY = (
+    (
+        "gap of `search` after ten seconds, the paper's workload",
+        "makespans",
+        "contention 0.15, 20 servers: mean gap",
+    ),
+    ("gap of SJF-BCO there", "makespans", "contention 0.15, 20 servers: mean gap of SJF-BCO"),
+    ("planning 10,000 jobs with `longest-first`, s", "large", "longest-first, s"),
+    ("simulating the Philly trace with `fifo`, jobs/s", "philly", "fifo, jobs/s"),
+    ("mean completion of the Muri trace with `free-links`, h", "muri", "free-links, mean completion, h"),
+)
 
 
 def write(results: list[Result]) -> None:
@@ -30,17 +46,35 @@ def page(results: list[Result]) -> str:
         f"a plan is above the lower bound. The last {MOST_COLUMNS} results of each benchmark are shown, the",
         "newest on the right. All are in `benchmarks/results/`.",
         "",
+        *_summary(results),
     ]
     for name, part in PARTS.items():
         kept = [result for result in results if name in result["figures"]][-MOST_COLUMNS:]
         if kept:
-            lines += [f"## {part.title}", "", f"Goal: {part.goal}."]
+            lines += [f"## {part.title}", "", f"Goal: {part.goal}." if part.goal else "No goal."]
+            lines += [part.note] if part.note else []
             lines += [f"Command: `python -m benchmarks.run {name}`.", "", *_table(name, kept), ""]
     machines: dict[str, list[str]] = {}
     for result in results:
         machines.setdefault(_words(result["machine"]), []).append(_date(result))
     lines += ["## Machines", "", *(f"- {', '.join(dates)}: {words}" for words, dates in machines.items()), ""]
     return "\n".join(lines)
+
+
+def _summary(results: list[Result]) -> list[str]:
+    """Return a table of the newest value of a few figures, with links to their parts."""
+    rows = []
+    for what, name, key in SUMMARY:
+        values = [result["figures"][name].get(key) for result in results if name in result["figures"]]
+        if values:
+            link = f"[all figures](#{_anchor(PARTS[name].title)})"
+            rows.append(f"| {what} | {_cell(key, values[-1])} | {link} |")
+    return ["| measured | newest | details |", "|---|---|---|", *rows, ""] if rows else []
+
+
+def _anchor(title: str) -> str:
+    """Return the anchor of a heading, as code hosts make it."""
+    return re.sub(r"[^a-z0-9_ -]", "", title.lower()).replace(" ", "-")
 
 
 def draw(scaling: dict[str, Any]) -> None:
@@ -65,7 +99,7 @@ def draw(scaling: dict[str, Any]) -> None:
 
 def _table(name: str, results: list[Result]) -> list[str]:
     heading, picture = "", []
-    columns = [result["figures"][name] for result in results]
+    columns = [{_renamed(key): value for key, value in result["figures"][name].items()} for result in results]
     if name == "scaling":
         heading = "exponent of one trial's time with"
         columns = [{curve: each["exponent"] for curve, each in column.items()} for column in columns]
@@ -79,6 +113,13 @@ def _table(name: str, results: list[Result]) -> list[str]:
         ),
         *picture,
     ]
+
+
+def _renamed(key: str) -> str:
+    for old, new in RENAMED.items():
+        if key.endswith(old):
+            return key.removesuffix(old) + new
+    return key
 
 
 def _date(result: Result) -> str:

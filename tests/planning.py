@@ -22,7 +22,7 @@ def plan(
     should_stop: Callable[[], bool] | None = None,
     **options: Any,
 ) -> ringsched.Plan:
-    stop = ringsched.Stop(time_limit_s=time_limit_s, schedules=iterations, gap=gap)
+    stop = ringsched.Stop(time_limit_s=time_limit_s, max_schedules=iterations, gap=gap)
     methods = {"trial": on_trial, "progress": on_progress, "better": on_better, "should_stop": should_stop}
     observer = observing(**{name: method for name, method in methods.items() if method is not None})
     return ringsched.plan(scenario, policy, stop=stop, workers=threads, observer=observer, **options)
@@ -36,7 +36,7 @@ def simulate(
     iterations: int | None = None,
     **options: Any,
 ) -> ringsched.Simulation:
-    stop = ringsched.Stop(time_limit_s=time_limit_s, schedules=iterations)
+    stop = ringsched.Stop(time_limit_s=time_limit_s, max_schedules=iterations)
     return ringsched.simulate(scenario, policy, stop=stop, **options)
 
 

@@ -232,7 +232,7 @@ def test_work_goes_on_as_plain_python_until_the_kernel_is_compiled(monkeypatch: 
 @pytest.mark.compiled
 def test_results_do_not_depend_on_when_kernels_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = ringsched.generate(ringsched.Workload.paper(), seed=3)
-    stop = ringsched.Stop(schedules=400)
+    stop = ringsched.Stop(max_schedules=400)
     asked = {"objective": "mean-completion", "stop": stop}
     compiled = ringsched.plan(scenario, **asked)
     monkeypatch.setenv("RINGSCHED_KERNELS", "python")

@@ -146,9 +146,9 @@ def check_installed(module: str, extra: str, *, field: str | None = None, file: 
 
     Examples
     --------
-    >>> check_installed("no_such_package", "frames", field="to_frame()")
+    >>> check_installed("no_package", "frames", field="to_frame()")
     Traceback (most recent call last):
-    ringsched.errors.InputError: to_frame() needs no_such_package; in a clone of ringsched: pip install '.[frames]'
+    ringsched.errors.InputError: to_frame() needs no_package; in a clone of ringsched: pip install '.[frames]'
     """
     try:
         import_module(module)

@@ -145,7 +145,7 @@ def with_own(
     with _LOCK:
         if (function, own) not in _WITH_OWN:
             if sys.stderr is not None and sys.stderr.isatty():
-                sys.stderr.write("ringsched: compiling a rule of your own; about half a minute\n")
+                sys.stderr.write("ringsched: compiling a custom rule; about half a minute\n")
             text = _twin_text(function, swaps)
             _WITH_OWN[function, own] = _jitted(text, None, {}, is_entry=True)
     recompiled = _WITH_OWN[function, own]

@@ -131,7 +131,7 @@ def test_without_a_plan_longest_first_plans() -> None:
 
 
 def test_search_can_be_asked_too() -> None:
-    answer = ringsched.whatif(FIRST, AddServers(count=2), policy="search", iterations=50)
+    answer = ringsched.whatif(FIRST, AddServers(count=2), policy="search", max_schedules=50)
     expected = planning.plan(AddServers(count=2).apply(FIRST), "search", iterations=50)
     assert answer.variants[0].plan == expected
 

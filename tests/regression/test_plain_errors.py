@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.cli.helpers import FULL, run, sentence, write_json
 
 import ringsched
 from ringsched.analysis.whatif.changes import LinkSpeed
 from ringsched.policies.policy import Stop
-from tests.cli.helpers import FULL, run, sentence, write_json
 
 FIRST = "examples/first.toml"
 

@@ -190,7 +190,7 @@ def test_a_plan_says_why_its_search_ended() -> None:
 def test_a_function_says_when_to_stop_and_no_clock_does() -> None:
     plan = ringsched.plan(MIX, objective="mean-completion", stop=lambda progress: progress.iterations >= 50)
     assert plan.ended == "interrupted"
-    both = ringsched.Stop(schedules=16, when=lambda _: False)
+    both = ringsched.Stop(max_schedules=16, when=lambda _: False)
     assert ringsched.plan(MIX, stop=both).ended == "schedules"
 
 
@@ -208,7 +208,7 @@ def test_an_observer_with_a_method_of_its_own_is_told_of_plans() -> None:
     seen: list[Plan] = []
     observer = ringsched.Observer()
     observer.better = seen.append  # type: ignore[method-assign]
-    found = ringsched.plan(MIX, stop=ringsched.Stop(schedules=4000), observer=observer)
+    found = ringsched.plan(MIX, stop=ringsched.Stop(max_schedules=4000), observer=observer)
     assert seen
     assert seen[-1].makespan_s >= found.makespan_s
 

@@ -334,7 +334,7 @@ def test_a_worker_that_is_ready_has_all_kernels() -> None:
         warm_up()
         before = loaded()
         for policy in ringsched.list_policies():
-            stop = ringsched.Stop(schedules=100) if policy.name == "search" else None
+            stop = ringsched.Stop(max_schedules=100) if policy.name == "search" else None
             ringsched.plan(example_scenario("small"), policy.name, stop=stop)
         print(sorted(loaded() - before))
     """

@@ -150,7 +150,7 @@ def compare_command(
     Prints the means of every policy, and its objective (or --pairs) relative to the baseline, with a 95 %
     confidence interval over the pairs.
     """
-    given |= {"time_limit_s": time_limit, "iterations": max_schedules}
+    given |= {"time_limit_s": time_limit, "max_schedules": max_schedules}
     shown = [_metric(name, "--metrics", METRICS) for name in names_in(*metrics)]
     paired = [_metric(name, "--pairs", PAIRED) for name in names_in(*pairs)]
     given |= {name: names_in(*given[name]) for name in ("policies", "orders", "contention_models")}

@@ -120,7 +120,7 @@ def plan_command(
                 slack=server_slack,
                 seed=seed,
                 objective=objective,
-                stop=Stop(time_limit_s=time_limit, schedules=max_schedules, gap=gap),
+                stop=Stop(time_limit_s=time_limit, max_schedules=max_schedules, gap=gap),
                 workers=workers,
                 observer=watched,
             )

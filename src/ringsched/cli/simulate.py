@@ -212,7 +212,7 @@ def simulate_command(
     given["policy"] = policy_from_file(given["policy"]) or given["policy"]
     scenario = load_scenario(scenario_file, overrides)
     check_no_input([output, jobs, series], scenario_file)
-    stop = Stop(time_limit_s=time_limit, schedules=max_schedules)
+    stop = Stop(time_limit_s=time_limit, max_schedules=max_schedules)
     try:
         with options_for_arguments({"every_s": "replan-every"}), RowProgress("simulating") as progress:
             result = simulate(scenario, stop=stop, observer=_Shown(progress), **given)

@@ -282,7 +282,7 @@ def whatif_command(
     when it would end, and which jobs it delays. For any other change, all jobs are re-planned and compared
     with PLAN. Without PLAN the scenario is planned first.
     """
-    given |= {"time_limit_s": time_limit, "iterations": max_schedules}
+    given |= {"time_limit_s": time_limit, "max_schedules": max_schedules}
     scenario = load_scenario(scenario_file)
     given["plan"] = None if plan_file is None else load_plan(plan_file)
     asked = {name: given.pop(name) for name in KINDS}

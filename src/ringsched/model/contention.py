@@ -50,7 +50,7 @@ class Contention(Replaceable):
     Parameters
     ----------
     model
-        A name, or an object of your own (docs/concepts/contention-models.md). "paper": the bottleneck rule
+        A name, or an object of your own (docs/how-to/add-a-contention-model.md). "paper": the bottleneck rule
         of the paper's section 4.1. "max-min": links share their speed fairly among the average rates that
         the jobs ask for, and what one leaves others take. "phases": they do so at each moment, among those
         that exchange just then, which they do by chance. "reserved": every link is divided into lanes of

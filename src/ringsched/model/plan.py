@@ -241,7 +241,10 @@ class Plan(Replaceable):
     def choices(self) -> list[str]:
         """Order, what a search chose, slack and seed in words, as far as the plan has them."""
         chosen = [] if self.order is None else [f"order {self.order}"]
-        chosen += [f"{name} {value}" for name, value in self.params.items()]
+        # A search counts its schedules in `iterations`, which jobs have too.
+        chosen += [
+            f"{'schedules' if name == 'iterations' else name} {value}" for name, value in self.params.items()
+        ]
         chosen += [] if self.slack is None else [f"slack {self.slack:g}"]
         return [*chosen, f"seed {self.seed}"] if self.seed else chosen
 

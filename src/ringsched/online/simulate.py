@@ -247,7 +247,7 @@ def simulate(
         "order": order,
         "replan-every": every_s,
         "time-limit": None if stop is None else stop.time_limit_s,
-        "max-schedules": None if stop is None else stop.schedules,
+        "max-schedules": None if stop is None else stop.max_schedules,
     }
     check_options(chosen, given, online=True)
     time_limit_s, schedules = given["time-limit"], given["max-schedules"]

@@ -15,7 +15,7 @@ TITLES = {
     "kappa": "Fig. 5: kappa",
     "servers": "Fig. 6: servers",
     "lambda": "Fig. 7: lambda",
-    "horizon": "T",
+    "horizon": "The horizon T",
     "share": "Where awareness of contention starts to pay",
     "tiny": "Section 6: lemmas and theorems",
 }
@@ -23,12 +23,13 @@ CAPTIONS = {
     "policies": "Makespan and mean completion, T = 1200. The paper does not say in which order FF, LS and "
     "RAND take jobs; both are shown. longest-first (best fit, the longest jobs first) is not in the paper.",
     "kappa": "SJF-BCO at fixed kappa, T = 1200; theta is bisected as always. Values of kappa between the "
-    "sizes of jobs change nothing. Left means over seeds, which differ much; right the same in pairs.",
+    "sizes of jobs change nothing. The left panel shows means over seeds, which differ much. The right panel "
+    "shows ratios in pairs of the same seed.",
     "servers": "The first 10 to 20 servers of one draw, T = 1500. At hollow points some runs found no plan "
     "below T (dotted); they count as T, so the mean is at least what is drawn.",
     "lambda": "SJF-BCO at kappa = 1, T = 1200.",
-    "horizon": "SJF-BCO on the same workloads with other horizons: a grey line for each seed with a "
-    "plan below T, and in blue the mean where all did.",
+    "horizon": "SJF-BCO on the same workloads with other horizons. Each grey line is a seed that has a "
+    "plan below T. The blue line is the mean where all seeds have one.",
     "share": "The gradients scaled until communication takes this share of the jobs' time under list "
     "scheduling, as far as a slot of a second allows; T = 3000. Seeds that cannot reach a share have no "
     "pair there. Below 1 SJF-BCO ends first.",
@@ -50,8 +51,9 @@ policy. All intervals are Student's 95 % intervals over seeds, in pairs; ratios 
 A claim consists of comparisons. A comparison holds if its whole interval is on the claimed side,
 fails if it is on the other side, and is undecided otherwise. A claim **holds** if all of its comparisons do,
 **holds in part** if some do, **does not hold** if none does, and is undecided if all of them are.
-There are about thirty claims and no correction for multiple tests, so expect an interval or two to miss.
-The reasons below the tables are written by hand, and appear only with the verdict they were written for.
+There are about thirty claims and no correction for multiple tests. Expect one or two intervals to
+miss by chance.
+The explanations below the tables are written by hand. Each appears only with the verdict that it explains.
 
 """
 NOT_RUN = """\

@@ -53,14 +53,14 @@ def settings_of(
         objective=objective_named(objective),
         limits=Limits(
             time_limit_s=_checked(criterion.time_limit_s, "time-limit", number, minimum=0),
-            iterations=_checked(criterion.schedules, "max-schedules", integer, minimum=0),
+            iterations=_checked(criterion.max_schedules, "max-schedules", integer, minimum=0),
             gap=1.0 if criterion.gap is None else _gap(criterion.gap),
             threads=_checked(workers, "workers", integer, minimum=1),
             when=criterion.when,
         ),
     )
     given = {"kappa": kappa, "theta": theta, "server-slack": slack, "time-limit": criterion.time_limit_s}
-    given |= {"max-schedules": criterion.schedules, "gap": criterion.gap, "workers": workers}
+    given |= {"max-schedules": criterion.max_schedules, "gap": criterion.gap, "workers": workers}
     check_options(policy, given)
     return settings
 

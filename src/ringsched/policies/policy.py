@@ -56,7 +56,7 @@ class Stop:
     ----------
     time_limit_s
         Seconds of search.
-    schedules
+    max_schedules
         Schedules tried; the same plan then comes out on any number of cores.
     gap
         The objective over the bound that is good enough; 1 is the best possible.
@@ -65,7 +65,7 @@ class Stop:
     """
 
     time_limit_s: float | None = None
-    schedules: int | None = None
+    max_schedules: int | None = None
     gap: float | None = None
     when: Callable[[Progress], bool] | None = None
 

@@ -121,7 +121,7 @@ def plan_options(body: bodies.PlanBody, most_s: float) -> dict[str, Any]:
     options: dict[str, Any] = {name: getattr(body, name) for name in ("order", "kappa", "theta", "slack")}
     options |= {"seed": body.seed or 0, "objective": body.objective or OBJECTIVES[0]}
     time_limit_s = allowed_s(body.time_limit_s, most_s)
-    options["stop"] = Stop(time_limit_s=time_limit_s, schedules=body.iterations, gap=body.gap)
+    options["stop"] = Stop(time_limit_s=time_limit_s, max_schedules=body.iterations, gap=body.gap)
     if body.policy == "search":
         options["workers"] = 1  # the other cores serve other requests
     return options

@@ -66,7 +66,7 @@ def warm_up() -> None:
     scenario = example_scenario("small")
     scenario = scenario.replace(jobs=scenario.jobs[:NUM_JOBS])
     for policy in api.list_policies():
-        searches = {"stop": Stop(schedules=10), "workers": 1} if policy.name == "search" else {}
+        searches = {"stop": Stop(max_schedules=10), "workers": 1} if policy.name == "search" else {}
         plan = api.plan(scenario, policy.name, **searches)  # type: ignore[arg-type]
         report_data(scenario, {policy.name: plan})
     _meet(scenario)
@@ -146,6 +146,7 @@ def whatif(raw: bytes, limits: Limits) -> Reply:
         raise InputError("give either changes or a job", field="changes")
     scenario = scenario_of(body.scenario, limits)
     given: dict[str, Any] = {name: getattr(body, name) for name in (*bodies.Planning.model_fields, "policy")}
+    given["max_schedules"] = given.pop("iterations")
     given["time_limit_s"] = allowed_s(body.time_limit_s, limits.work_s)
     given["plan"] = None if body.plan is None else plan_in(body.plan, scenario, limits)
     if body.job is not None:
@@ -173,7 +174,7 @@ def compare(raw: bytes, limits: Limits) -> Reply:
         seed=body.seed or 0,
         objective=body.objective or OBJECTIVES[0],
         time_limit_s=allowed_s(body.time_limit_s, limits.work_s),
-        iterations=body.iterations,
+        max_schedules=body.iterations,
         contention_models=models,
         workers=1,
     )

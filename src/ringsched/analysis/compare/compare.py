@@ -121,7 +121,8 @@ class Comparison:
         """Draw a metric of every policy against the baseline into `ax`, or into a new figure.
 
         A point is the mean over pairs of runs, its whiskers are the 95 % interval. Times are ratios to the
-        baseline, shares are differences. Returns the axes. Needs matplotlib (`pip install '.[plot]'` in a clone).
+        baseline, shares are differences. Returns the axes. Needs matplotlib
+        (`pip install '.[plot]'` in a clone).
         """
         share = choice(metric, "metric", PAIRED) in SHARES
         baseline, *others = [each.key for each in self.summary]
@@ -216,7 +217,7 @@ def compare(
     objective: str = MAKESPAN.name,
     overrides: Sequence[str] = (),
     time_limit_s: float | None = None,
-    iterations: int | None = None,
+    max_schedules: int | None = None,
     contention_models: Iterable[str] = (),
     calibration: Calibration | str | os.PathLike[str] | None = None,
     draws: int = 0,
@@ -244,9 +245,9 @@ def compare(
         ratio is always that of makespans.
     overrides
         Fields of all scenarios with other values, as for `load_scenario`.
-    time_limit_s, iterations
-        Limits of policies that search; if both are given, `iterations` applies where a policy supports it.
-        Every run uses one core.
+    time_limit_s, max_schedules
+        Limits of policies that search; if both are given, `max_schedules` applies where a policy supports
+        it. Policies without a search ignore them. Every run uses one core.
     contention_models
         Repeat the comparison under each of these models ("paper", "max-min", "phases", "reserved");
         `rankings` reports whether the ranking changes. Default: the model of each scenario.
@@ -289,7 +290,7 @@ def compare(
         objective=objective,
         limits=Limits(
             time_limit_s=None if time_limit_s is None else number(time_limit_s, "time-limit", minimum=0),
-            iterations=None if iterations is None else integer(iterations, "max-schedules", minimum=0),
+            iterations=None if max_schedules is None else integer(max_schedules, "max-schedules", minimum=0),
         ),
         settings=settings,
         overrides=_list_of(overrides, "overrides"),

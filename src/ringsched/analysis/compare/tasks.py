@@ -174,8 +174,8 @@ def _limits(policy: Policy, limits: Limits) -> tuple[dict[str, Any], str]:
     given: dict[str, Any] = {}
     limit = ""
     if limits.iterations is not None and "max-schedules" in policy.options:
-        given["stop"] = Stop(schedules=limits.iterations)
-        limit = f"iterations {limits.iterations:g}"
+        given["stop"] = Stop(max_schedules=limits.iterations)
+        limit = f"max_schedules {limits.iterations:g}"
     elif limits.time_limit_s is not None and "time-limit" in policy.options:
         given["stop"] = Stop(time_limit_s=limits.time_limit_s)
         limit = f"time_limit_s {limits.time_limit_s:g}"

@@ -133,7 +133,7 @@ def whatif_job(
     objective: str | None = None,
     seed: int | None = None,
     time_limit_s: float | None = None,
-    iterations: int | None = None,
+    max_schedules: int | None = None,
 ) -> Answer:
     """Find a placement and a start for one more job; all other jobs keep their GPUs and their order.
 
@@ -145,7 +145,7 @@ def whatif_job(
     ----------
     plan
         The present plan; the scenario is planned if there is none.
-    policy, order, objective, seed, time_limit_s, iterations
+    policy, order, objective, seed, time_limit_s, max_schedules
         As for `whatif`: how the scenario is planned, without and with the job.
 
     Examples
@@ -168,7 +168,7 @@ def whatif_job(
         objective=objective,
         seed=seed,
         time_limit_s=time_limit_s,
-        iterations=iterations,
+        max_schedules=max_schedules,
     )
     problem = _with(scenario, job)
     present = planning.plan(scenario) if plan is None else plan

@@ -44,7 +44,7 @@ def planning_of(
     objective: str | None,
     seed: int | None,
     time_limit_s: float | None,
-    iterations: int | None,
+    max_schedules: int | None,
 ) -> Planning:
     """Return the given settings, completed by those of the present plan if it has the same policy."""
     options: dict[str, Any] = {"order": order}
@@ -56,9 +56,9 @@ def planning_of(
     else:
         options |= {"objective": objective or OBJECTIVES[0], "seed": seed or 0}
     chosen = policy_named(policy or DEFAULT_POLICY)
-    if chosen.name == "search" and time_limit_s is None and iterations is None:
+    if chosen.name == "search" and time_limit_s is None and max_schedules is None:
         time_limit_s = SEARCH_S
-    options["stop"] = Stop(time_limit_s=time_limit_s, schedules=iterations)
+    options["stop"] = Stop(time_limit_s=time_limit_s, max_schedules=max_schedules)
     return Planning(policy=chosen.name, options=options)
 
 
@@ -135,7 +135,7 @@ def whatif(
     objective: str | None = None,
     seed: int | None = None,
     time_limit_s: float | None = None,
-    iterations: int | None = None,
+    max_schedules: int | None = None,
 ) -> WhatIf:
     """Plan changed scenarios, one for each change, and compare them with the present plan.
 
@@ -148,7 +148,7 @@ def whatif(
         The present plan; the scenario is planned if there is none.
     policy, order, objective, seed
         How to plan; by default like `plan`, and without a plan with longest-first.
-    time_limit_s, iterations
+    time_limit_s, max_schedules
         Limits of policies that search, for every variant; `search` ends after 2 s if neither is given.
 
     Examples
@@ -170,7 +170,7 @@ def whatif(
         objective=objective,
         seed=seed,
         time_limit_s=time_limit_s,
-        iterations=iterations,
+        max_schedules=max_schedules,
     )
     if plan is not None:
         problem = problem_of(scenario)

@@ -96,7 +96,8 @@ class Planner:
                 "search",
                 objective=self.objective,
                 stop=Stop(
-                    time_limit_s=TIME_LIMIT_S if unlimited else self.time_limit_s, schedules=self.iterations
+                    time_limit_s=TIME_LIMIT_S if unlimited else self.time_limit_s,
+                    max_schedules=self.iterations,
                 ),
                 observer=_Stopper(self.should_stop),
             )

@@ -166,6 +166,6 @@ BASELINE_QUESTIONS = (
         figure="policies",
         needs=("policies",),
         findings=_list_scheduling_spreads,
-        why={HOLDS: "But hardly more than FF."},
+        why={HOLDS: "LS spreads jobs hardly more than FF."},
     ),
 )

@@ -136,7 +136,7 @@ OPEN_QUESTIONS = (
         findings=_longer_is_no_worse,
         why={
             FAILS: "The bisection goes on to smaller thetas only on a strict improvement, so which thetas "
-            "it visits depends on T; and the makespan is no monotone function of theta.",
+            "it visits depends on T. A smaller theta does not always give a shorter makespan.",
         },
     ),
     Question(

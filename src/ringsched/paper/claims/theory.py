@@ -107,8 +107,8 @@ THEORY_QUESTIONS = (
         needs=("policies", "tiny"),
         findings=_makespan_within_load,
         why={
-            HOLDS: "In every plan tried, and by far. The proof takes charges for durations, though; under "
-            "contention jobs run longer than they are charged.",
+            HOLDS: "It holds in every plan tried, by a wide margin. The proof uses charges as durations, but "
+            "under contention jobs run longer than they are charged.",
         },
     ),
     Question(
@@ -135,8 +135,8 @@ THEORY_QUESTIONS = (
         needs=("policies", "tiny"),
         findings=_ratio,
         why={
-            IN_PART: "It fails where the promise is sharp, with jobs of one GPU, and holds where it "
-            "promises little.",
+            IN_PART: "It fails with jobs of one GPU, where the stated ratio is small, and holds where the "
+            "ratio is large. One counterexample is enough, so the theorem is false as stated.",
         },
     ),
     Question(

@@ -57,3 +57,15 @@ def test_a_search_that_ends_by_itself_counts_its_schedules(capsys: pytest.Captur
     print_plan(scenario, plan, None)
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.split("  ")[-1].strip() == "no further improvement (40000 schedules tried)"
+
+
+def test_rolling_cannot_plan_and_says_where_it_works() -> None:
+    said = sentence(run("plan", FIRST, "--policy", "rolling"))
+    assert "works in 'ringsched simulate' and 'ringsched slurm' only" in said
+    assert said.endswith("use 'search' here")
+
+
+def test_a_plan_without_a_search_counts_no_schedules() -> None:
+    plan = ringsched.plan(ringsched.load_scenario(FIRST), "search")
+    assert plan.params == {"iterations": 0}
+    assert plan.choices == ["order any"]

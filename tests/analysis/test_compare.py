@@ -754,9 +754,11 @@ def test_a_worker_of_another_version_is_refused() -> None:
 def test_missing_extras_name_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(InputError, match=r"dask needs Dask: pip install 'ringsched\[dask\]'"):
+    with pytest.raises(InputError, match=r"needs Dask; in a clone of ringsched: pip install '\.\[dask\]'"):
         compare(SMALL, NAMES, dask="tcp://127.0.0.1:1")
-    with pytest.raises(InputError, match=r"needs pyarrow: pip install 'ringsched\[parquet\]'"):
+    with pytest.raises(
+        InputError, match=r"needs pyarrow; in a clone of ringsched: pip install '\.\[parquet\]'"
+    ):
         compare(SMALL, NAMES, output=tmp_path / "rows.parquet")
 
 

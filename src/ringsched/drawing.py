@@ -150,7 +150,7 @@ def _channels(colour: str) -> tuple[int, int, int]:
 
 
 class Lane(NamedTuple):
-    """The rows of a server in a Gantt chart, one for each GPU; `off` are GPUs out of use."""
+    """The rows of a server in a Gantt chart, one for each GPU; `off` are unavailable GPUs."""
 
     name: str
     row: int

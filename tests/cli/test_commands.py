@@ -96,7 +96,8 @@ def test_infeasible_horizon(tmp_path: Path, policy: str) -> None:
     result = run("plan", scenario, "--policy", policy, "-o", output)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"Error: infeasible within the horizon of 2 s: policy '{policy}'")
-    assert result.stderr.endswith(f"no plan can end before {duration(bound_s)}\n")
+    step = "raise time.horizon_s, or remove it"
+    assert result.stderr.endswith(f"no plan can end before {duration(bound_s)}; {step}\n")
     assert output.read_bytes() == OLD_BYTES
     answer = json.loads(run("plan", scenario, "--policy", policy, "--json").stdout)
     assert (answer["status"], answer["lower_bound_s"]) == ("infeasible", bound_s)

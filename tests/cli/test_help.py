@@ -102,7 +102,7 @@ def test_an_option_has_one_kind_of_value() -> None:
             "--format names the unknown format 'htm' (did you mean 'html'?)",
         ),
         (["import", "phily", "x"], "FORMAT names the unknown format 'phily' (did you mean 'philly'?)"),
-        (["plan", "a.toml", "--time-limit", "soon"], "--time-limit must be a duration such as 90s, 5min"),
+        (["plan", "a.toml", "--time-limit", "soon"], "--time-limit must be a duration such as 90 (seconds)"),
     ],
 )
 def test_usage_errors_are_one_sentence(arguments: list[str], said: str) -> None:

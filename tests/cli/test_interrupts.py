@@ -73,12 +73,13 @@ def ended(folder: Path, number: str, inside: str) -> subprocess.CompletedProcess
 
 @pytest.mark.parametrize("inside", ["callback", "callback that matters", "finaliser", "exec", "error"])
 @pytest.mark.parametrize(
-    ("number", "said", "code"), [("SIGINT", "interrupted", 130), ("SIGTERM", "terminated", 143)]
+    ("number", "said", "code"),
+    [("SIGINT", "Error: interrupted", 130), ("SIGTERM", "stopped by SIGTERM", 143)],
 )
 def test_signal_in_the_middle_of(tmp_path: Path, inside: str, number: str, said: str, code: int) -> None:
     """A callback and a finaliser lost it; after `exec` Python ended itself by SIGINT, with -2."""
     done = ended(tmp_path, number, inside)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"Error: {said}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{said}\n")
 
 
 @pytest.fixture

@@ -181,7 +181,7 @@ def test_no_jobs(tmp_path: Path) -> None:
         (["--jobs-csv", "jobs.txt"], "jobs.txt: must end in .csv or .parquet"),
         (["--series-csv", "series"], "series: must end in .csv or .parquet"),
         (["--jobs-csv", "a.csv", "--series-csv", "a.csv"], "a.csv: is given for two different outputs"),
-        (["-o", "b.csv", "--series-csv", "b.csv"], "b.csv: is given for two different outputs"),
+        (["--jobs-csv", "b.csv", "--series-csv", "b.csv"], "b.csv: is given for two different outputs"),
         (["-o", "-"], "--json prints the plan"),
         (["-o", "nowhere/plan.json"], "nowhere"),
         (["--series-csv", "s.csv", "--series-step", "0"], "--series-step"),

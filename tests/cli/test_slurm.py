@@ -57,7 +57,14 @@ def double(monkeypatch: pytest.MonkeyPatch) -> SlurmDouble:
             ("--gradient-mb", -1, "--minibatch", 1, "--forward-ms", 1, "--backward-ms", 1),
             "--gradient-mb must be",
         ),
-        ((), "--gradient-mb is missing"),
+        ((), "give --model NAME, or --gradient-mb, --minibatch, --forward-ms and --backward-ms"),
+        (("--gradient-mb", 9, "--minibatch", 1), "the model is missing; give --model NAME"),
+        (("--model", "vgg16", "--buckets", 0), "--buckets must be an integer >= 1"),
+        (
+            ("--model", "vgg16", "--sbatch", "time=60"),
+            "--sbatch must be an option such as --sbatch=--time=60",
+        ),
+        (("--model", "vgg16", "--policy", "fastest"), "--policy names the unknown policy 'fastest'"),
         (("--model", "vgg16", "--estimate", 0), "--estimate must be a number > 0"),
     ],
 )
@@ -68,6 +75,70 @@ def test_submit_refuses_before_slurm_does(
     script.write_text("#!/bin/sh\n")
     assert problem in sentence(run(*SUBMIT, *options, script))
     assert double.told == []
+
+
+def test_submit_takes_buckets(double: SlurmDouble, tmp_path: Path) -> None:
+    """The reference listed --buckets, but `submit` did not have it."""
+    script = tmp_path / "train.sh"
+    script.write_text("#!/bin/sh\n")
+    result = run(*SUBMIT, "--model", "vgg16", "--buckets", 7, "--no-prediction", script)
+    assert result.exit_code == 0, result.stderr
+    assert '"buckets":7' in next(word for word in double.told[0] if word.startswith("--comment="))
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "partition"),
+    [
+        ("", (), "gpu"),
+        ("#SBATCH --partition=train", (), "train"),
+        ("#SBATCH -p train # the fast one", (), "train"),
+        ("#SBATCH --partition=train", ("--partition", "other"), "other"),
+        ("#SBATCH --partition=train", ("--sbatch=--partition=third",), "third"),
+        ("hostname\n#SBATCH --partition=train", (), "gpu"),
+    ],
+)
+def test_submit_honours_the_partition_of_a_script(
+    double: SlurmDouble, line: str, options: tuple[str, ...], partition: str, tmp_path: Path
+) -> None:
+    """A line #SBATCH --partition had no effect, because --partition always came after it."""
+    script = tmp_path / "train.sh"
+    script.write_text(f"#!/bin/sh\n#SBATCH --time=5\n{line}\nsleep 1\n#SBATCH -p late\n")
+    result = run(*SUBMIT, "--model", "vgg16", "--no-prediction", *options, script)
+    assert result.exit_code == 0, result.stderr
+    assert f"--partition={partition}" in double.told[0]
+
+
+def test_submit_refuses_a_list_of_partitions(double: SlurmDouble, tmp_path: Path) -> None:
+    script = tmp_path / "train.sh"
+    script.write_text("#!/bin/sh\n#SBATCH --partition=a,b\n")
+    said = sentence(run(*SUBMIT, "--model", "vgg16", script))
+    assert "partition 'a,b' is a list; choose one with --partition" in said
+    assert double.told == []
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("command", ["status", "run"])
+def test_an_unknown_partition_and_policy_list_the_known_ones(command: str) -> None:
+    result = run("slurm", command, *(["--once"] if command == "run" else []), "--partition", "gpus")
+    said = "Error: there is no partition 'gpus' (did you mean 'gpu'?); choose from gpu\n"
+    assert (result.exit_code, result.stderr) == (1, said)
+    said = sentence(run("slurm", command, "--policy", "rollin"))
+    assert said.startswith("Error: --policy names the unknown policy 'rollin' (did you mean 'rolling'?); ")
+
+
+@pytest.mark.compiled
+def test_status_tells_gpus_of_other_jobs_from_unavailable_ones(double: SlurmDouble) -> None:
+    """GPUs of a job without a time limit were called unavailable."""
+    double.add("", tasks=2, priority=1, shape=[("a", 2)])
+    double.pass_time(1)
+    double.jobs[1]["end_time"] = 0
+    double.states["b"] = ("idle", ["DRAIN"])
+    lines = run("slurm", "status", "--policy", "longest-first").stdout.splitlines()
+    assert lines[:3] == [
+        "partition gpu: 2 servers, 8 GPUs: 2 in use, 2 free, 4 unavailable",
+        "a: IDLE, 2 GPUs used by other Slurm jobs",
+        "b: IDLE+DRAIN, 4 GPUs unavailable",
+    ]
 
 
 def test_submit_refuses_what_is_no_script(double: SlurmDouble, tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ REWORDED = (
         r"is not allowed with (policy 'exact'), which tries all orders",
         r"means nothing to \1, which tries them all",
     ),
+    (r'(is only allowed with model = "\w+"); remove it', r"\1"),
+    (r"; raise time\.horizon_s, or remove it", ""),
     (r"model ('\S+') is not supported by (policy '\S+'); use .*", r"model must not be \1 for \2"),
     (r"server uplinks (\S+) Gbit/s, not ([^\s;:]+)(; rack uplinks unchanged)?", r"\1 Gbit/s links, not \2"),
 )

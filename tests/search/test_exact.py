@@ -137,7 +137,7 @@ def test_too_large_says_what(instance: Scenario, reason: str) -> None:
 def test_too_little_time_says_what_is_known() -> None:
     jobs = [spread(f"j{at}", 100 + 30 * at, 50 + 20 * at) for at in range(5)]
     with pytest.raises(
-        TooLarge, match="no proof within 0 s: the best plan it found has a makespan of"
+        TooLarge, match="found no proof within 0 s: its best plan has a makespan of"
     ) as caught:
         solved(scenario(cluster(2, 2, 2), *jobs), limits=Limits(time_limit_s=0))
     assert caught.value.best_s is not None

@@ -211,3 +211,13 @@ def test_an_observer_with_a_method_of_its_own_is_told_of_plans() -> None:
     found = ringsched.plan(MIX, stop=ringsched.Stop(max_schedules=4000), observer=observer)
     assert seen
     assert seen[-1].makespan_s >= found.makespan_s
+
+
+def test_a_small_queue_for_which_gpus_must_be_kept_idle_is_proved() -> None:
+    """The search starts a job as soon as it fits, and ended above the best plan, with a gap of 27 %."""
+    jobs = [job("a", 1, 100), job("b", 1, 100), job("late", 1, 200, submit_s=1.0)]
+    small = scenario(cluster(2), *jobs, time={"model": "continuous"})
+    plan = ringsched.plan(small, "search")
+    assert (plan.makespan_s, plan.ended) == (pytest.approx(21.0), "proved")
+    assert ringsched.verify(small, plan).violations == ()
+    assert searched(small, iterations=500).makespan_s == pytest.approx(30.0)

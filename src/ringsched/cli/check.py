@@ -75,7 +75,7 @@ def _head(scenario: Scenario) -> list[str]:
     of = ", ".join(f"{count} with {counted(gpus, 'GPU')}" for gpus, count in sorted(sizes.items()))
     num_gpus = sum(server.gpus for server in cluster.servers)
     unavailable = sum(len(server.unavailable) for server in cluster.servers)
-    out = f", {unavailable} of them out of use" if unavailable else ""
+    out = f", {unavailable} of them unavailable" if unavailable else ""
     running = sum(job.is_running for job in scenario.jobs)
     already = f", {running} of them running already" if running else ""
     clock = f"slots of {duration(time.slot_s)}" if time.slotted else "continuous"

@@ -232,23 +232,26 @@ def _over_time(link: LinkAccount, origin_s: float, end_s: float) -> str:
 
 def _culprits(ledger: Ledger) -> list[str | Table]:
     costs = ledger.by_culprit()
-    table = figures_table("culprit", "costs\nothers", "gain with-\nout it", last="most of all")
+    table = figures_table("job", "contention\nit causes", "gain with-\nout it", last="largest effect")
     for name in list(costs)[:MOST_CULPRITS]:
         blame = ledger.attributions(culprit=name, most=1)[0]
         gain_s = ledger.without(name).total_gain_s
         table.add_row(name, shown(costs[name]), shown(gain_s), f"{blame.victim} on {blame.link}")
     more = len(costs) - MOST_CULPRITS
-    note = ["gain without it: how much sooner all others would end, on the same GPUs from the same starts"]
+    note = [
+        "gain without it: sum over all other jobs of how much sooner they would end, "
+        "with the same GPUs and starts"
+    ]
     if not ledger.is_counting:
-        note += ["(on fair links some may end later without it; that is taken off)"]
-    return [table, *([f"... and {counted(more, 'more culprit')}"] if more > 0 else []), *note]
+        note += ["(on fairly shared links a job may end later without it; the sum counts this as negative)"]
+    return [table, *([f"... and {counted(more, 'more job')}"] if more > 0 else []), *note]
 
 
 @click.command("explain", cls=Command)
 @scenario_argument
 @plan_argument
 @option("--job", "job_name", metavar="NAME", type=JOB, help="Explain in words why this job is slow.")
-@json_option("Print the ledger as JSON.")
+@json_option("Print the result as JSON.")
 def explain_command(scenario_file: Path, plan_file: Path, job_name: str | None, as_json: bool) -> None:
     """Show which jobs slow each other down, and on which link.
 

@@ -42,6 +42,18 @@ def located(error: InputError, scenario_file: Path, plan_file: Path) -> InputErr
     return error if error.file else error.located(file=str(plan_file))
 
 
+def check_plan_output(output: Path | None) -> None:
+    """Raise if a plan cannot be written there, before any work is done for it."""
+    if output is None:
+        return
+    if output == Path("-"):
+        raise InputError("names no file; --json prints the plan", field="-o -")
+    if output.suffix.lower() in (".toml", ".csv"):
+        problem = f"plans are written as JSON; name it {output.with_suffix('.json').name}"
+        raise InputError(problem, file=str(output))
+    check_writable(output)
+
+
 def check_output(output: Path | None) -> None:
     """Raise if the scenario cannot be written there, before any work is done for it."""
     if output is None:

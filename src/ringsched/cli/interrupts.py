@@ -20,7 +20,7 @@ from typing import Any
 
 AGAIN_S = 0.02
 TWICE_S = 0.5  # signals closer than this are one press: `timeout` and others signal the child and its group
-WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+WORDS: dict[int, str] = {signal.SIGINT: "Error: interrupted", signal.SIGTERM: "stopped by SIGTERM"}
 
 _received: list[int] = []
 _answered = threading.Event()

@@ -91,7 +91,7 @@ class Ringsched(Group):
             # After a signal any error may be its work, such as that of a worker that was ended by it too.
             number = answered() or (signal.SIGINT if isinstance(error, KeyboardInterrupt) else None)
             if number is not None:
-                click.echo(f"Error: {WORDS[number]}", err=True)
+                click.echo(WORDS[number], err=True)
                 ctx.exit(ENDED_BY_SIGNAL + number)
             if not isinstance(error, RingschedError):
                 raise

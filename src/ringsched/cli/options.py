@@ -76,7 +76,9 @@ def objective_option(
     )
 
 
-def limit_options(of: str, *, time: str = "", schedules: str = "") -> Decorator[Any]:
+def limit_options(
+    of: str, *, time: str = "", schedules: str = "", same: str = "; reproducible."
+) -> Decorator[Any]:
     """Return the options that end a search, with their defaults in words."""
 
     def add(command: Any) -> Any:
@@ -86,7 +88,7 @@ def limit_options(of: str, *, time: str = "", schedules: str = "") -> Decorator[
                 metavar="N",
                 type=int,
                 stated=schedules,
-                help=f"End {of} after N schedules tried; reproducible.",
+                help=f"End {of} after N tried schedules{same}",
                 group=SEARCH,
             ),
             option(

@@ -8,7 +8,7 @@ import click
 
 from ringsched import api
 from ringsched.cli.command import SEARCH, Command, option
-from ringsched.cli.files import check_no_input
+from ringsched.cli.files import check_no_input, check_plan_output
 from ringsched.cli.interrupts import stop_requests
 from ringsched.cli.options import (
     POLICY,
@@ -25,7 +25,6 @@ from ringsched.cli.options import (
 from ringsched.cli.progress import WatchedPlanning
 from ringsched.cli.values import GAP
 from ringsched.errors import Infeasible, InputError
-from ringsched.formats.files import check_writable
 from ringsched.formats.plan import plan_to_json, save_plan
 from ringsched.formats.scenario import load_scenario, locate
 from ringsched.policies.custom import policy_from_file
@@ -43,7 +42,7 @@ from ringsched.policies.policy import Stop
     help="Policy; `ringsched policies` lists them. FILE.py:NAME loads a custom policy.",
 )
 @objective_option()
-@limit_options("the search", time="10s")
+@limit_options("the search", time="10s; exact: 1min", same=". The plan is then the same on every machine.")
 @set_option
 @output_option("Write the plan here.")
 @json_option("Print the plan as JSON instead of a table.")
@@ -60,7 +59,7 @@ from ringsched.policies.policy import Stop
     "--kappa",
     metavar="K",
     type=int,
-    help="sjf-bco, lwf: largest job that is placed GPU by GPU, instead of the one searched for.",
+    help="Fix kappa, the size in GPUs up to which sjf-bco and lwf place jobs GPU by GPU.",
     group=SEARCH,
 )
 @option(
@@ -101,10 +100,7 @@ def plan_command(
     Prints the plan, its makespan and mean completion, a lower bound that no plan can beat, and the gap to it.
     Ctrl-C ends a search early with the best plan so far.
     """
-    if output is not None:
-        if output == Path("-"):
-            raise InputError("names no file; --json prints the plan", field="-o -")
-        check_writable(output)
+    check_plan_output(output)
     own = policy_from_file(policy)
     if own is not None:
         own.load()  # what is wrong with it is not wrong with the scenario

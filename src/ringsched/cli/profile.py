@@ -61,10 +61,10 @@ def profile_command(
 ) -> None:
     """Run a PyTorch job and describe it: gradients, times and buckets.
 
-    The command runs as always, with a hook that reads what DistributedDataParallel records of itself. The
-    result is a [[jobs]] entry for a scenario. The output of the command goes to standard error.
+    Runs the command unchanged, with a hook that reads DDP's own measurements. The result is a [[jobs]] entry
+    for a scenario. The output of the command goes to standard error.
 
-    ringsched profile -o queue.toml -- torchrun --nproc-per-node=2 train.py
+    ringsched profile -o queue.toml -- torchrun --nproc_per_node=2 train.py
 
     ringsched profile --nccl-inspector nccl-inspector-1234/*.log
     """

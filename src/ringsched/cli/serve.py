@@ -29,7 +29,8 @@ PORT = 8470
     "--token",
     metavar="TOKEN",
     envvar="RINGSCHED_TOKEN",
-    help="Token that clients must send; auto makes one. Required beyond this machine.",
+    stated="auto with any other --host",
+    help="Token that clients must send; auto creates one.",
 )
 @option(
     "--workers",

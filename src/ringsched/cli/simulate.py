@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ringsched.analysis.over_time import OverTime, SizeClass, over_time, series_columns
 from ringsched.cli.command import OUTPUT, SEARCH, Command, option
-from ringsched.cli.files import check_different, check_no_input, options_for_arguments
+from ringsched.cli.files import check_different, check_no_input, check_plan_output, options_for_arguments
 from ringsched.cli.options import (
     FILE,
     ONLINE_POLICY,
@@ -30,7 +30,7 @@ from ringsched.cli.progress import RowProgress
 from ringsched.cli.tables import show
 from ringsched.cli.values import DURATION, Name
 from ringsched.errors import InputError
-from ringsched.formats.files import check_table_file, check_writable, save_table
+from ringsched.formats.files import check_table_file, save_table
 from ringsched.formats.plan import plan_to_json, save_plan
 from ringsched.formats.scenario import load_scenario, locate
 from ringsched.formatting import counted, duration, figure
@@ -234,10 +234,7 @@ def simulate_command(
 
 def _check_outputs(output: Path | None, jobs: Path | None, series: Path | None) -> None:
     """Raise if something cannot be written, before any work is done for it."""
-    if output is not None:
-        if output == Path("-"):
-            raise InputError("names no file; --json prints the plan", field="-o -")
-        check_writable(output)
+    check_plan_output(output)
     for table in (jobs, series):
         if table is not None:
             check_table_file(table)

@@ -6,8 +6,8 @@ import contextlib
 import json
 import shlex
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,14 @@ from ringsched.cli.options import FILE, OBJECTIVE, json_option, output_option
 from ringsched.cli.slurm_status import print_status
 from ringsched.cli.values import DURATION, Name
 from ringsched.clusters.slurm.commands import Commands, DryRun, SlurmCommands
-from ringsched.clusters.slurm.controller import Controller, Planner
+from ringsched.clusters.slurm.controller import ROLLING, Controller, Planner
 from ringsched.clusters.slurm.local import LocalCluster
 from ringsched.clusters.slurm.network import Network, default_partition, load_network, usual_network
 from ringsched.clusters.slurm.run import alone, run
 from ringsched.clusters.slurm.snapshot import Snapshot, read_slurm, snapshot_of
 from ringsched.clusters.slurm.status import status_of
-from ringsched.clusters.slurm.submit import Prediction, predict, submit, tidy
-from ringsched.errors import InputError
+from ringsched.clusters.slurm.submit import Prediction, partition_of, predict, submit, tidy
+from ringsched.errors import InputError, UnknownName
 from ringsched.formats.catalogue import CATALOGUE
 from ringsched.formats.job_description import BYTES, SHARDINGS
 from ringsched.formatting import duration
@@ -39,7 +39,7 @@ Command = Callable[..., Any]
 MOST_SECONDS = 86400
 MOST_NODES = 200
 WATCH_S = 2.0
-PLANNER = Name("policy", lambda _: ["rolling", *(policy.name for policy in policies())])
+PLANNER = Name("policy", lambda _: [ROLLING, *(policy.name for policy in policies())])
 
 
 @dataclass(frozen=True)
@@ -97,24 +97,30 @@ def with_planner(command: Command) -> Command:
         **named: Any,
     ) -> None:
         planner = Planner(policy=policy, objective=objective, time_limit_s=time_limit, iterations=iterations)
-        try:
-            planner.check()
-        except InputError as error:
-            raise InputError(error.problem, field=f"--{error.field or 'policy'}") from None
+        _check_planner(planner)
         command(*given, planner=planner, **named)
 
     for each in (
         option("--max-schedules", "iterations", metavar="N", type=int,
-                     help="End the search after N schedules."),
+                     help="End the search after N tried schedules."),
         option("--time-limit", metavar="DURATION", type=DURATION,
                      help="End the search after this time.  [default: 300ms]"),
         option("--objective", metavar="NAME", default=OBJECTIVES[0], show_default=True,
                      type=OBJECTIVE, help=f"Objective to minimise: {', '.join(OBJECTIVES)}."),
-        option("--policy", metavar="NAME", type=PLANNER, default="rolling", show_default=True,
+        option("--policy", metavar="NAME", type=PLANNER, default=ROLLING, show_default=True,
                      help="rolling (a short search of the present queue), or one of `ringsched policies`."),
     ):  # fmt: skip
         planned = each(planned)
     return planned
+
+
+def _check_planner(planner: Planner) -> None:
+    if planner.policy != ROLLING and planner.policy not in (known := [policy.name for policy in policies()]):
+        raise UnknownName("policy", planner.policy, [ROLLING, *known], field="--policy")
+    try:
+        planner.check()
+    except InputError as error:
+        raise InputError(error.problem, field=f"--{error.field or 'policy'}") from None
 
 
 def check_seconds(name: str, value: float) -> None:
@@ -138,8 +144,8 @@ def slurm_command() -> None:
 def cluster_command(output: Path | None, site: Site) -> None:
     """Print the cluster and its queue as a scenario; its time 0 is now.
 
-    Switches above some of the nodes become switches, GPUs out of use become unavailable, and running jobs
-    stay where they are.
+    Switches of topology.conf are included, except those above all nodes of the partition. Free GPUs of
+    nodes that get no new jobs become unavailable. Running jobs stay where they are.
     """
     check_output(output)
     put_scenario(site.snapshot().scenario, output)
@@ -166,13 +172,33 @@ def cluster_command(output: Path | None, site: Site) -> None:
 @option("--sharding", metavar="NAME", type=Name("sharding", SHARDINGS), help="Sharding: none or fsdp.")
 @option("--gradient-mb", metavar="X", type=float, help="Size of the gradients in MB.")
 @option("--minibatch", metavar="N", type=int, help="Samples per GPU and iteration.")
-@option("--forward-ms", metavar="X", type=float, help="Time of the forward pass per sample.")
-@option("--backward-ms", metavar="X", type=float, help="Time of the backward pass per iteration.")
-@option("--buckets", metavar="N", type=int, help="Number of gradient buckets.")
+@option("--forward-ms", metavar="X", type=float, help="Forward pass of one sample, in ms.")
+@option("--backward-ms", metavar="X", type=float, help="Backward pass of the whole minibatch, in ms.")
+@option(
+    "--buckets",
+    metavar="N",
+    type=int,
+    stated="1",
+    help="Number of gradient buckets that DDP sends during the backward pass.",
+)
 @option("--weight", metavar="X", type=float, help="Weight in weighted objectives.")
 @option("--server-slack", metavar="X", type=float, help="server_slack (lambda), for policies that use it.")
 @option("--estimate", "estimate_s", metavar="DURATION", type=DURATION, help="Estimated duration of the job.")
-@option("--sbatch", "options", metavar="OPTION", multiple=True, help="Additional option for sbatch.")
+@option(
+    "--sbatch",
+    "options",
+    metavar="OPTION",
+    multiple=True,
+    help="Additional option for sbatch, such as --sbatch=--time=60. Repeatable.",
+)
+@option(
+    "--policy",
+    metavar="NAME",
+    type=PLANNER,
+    default=ROLLING,
+    show_default=True,
+    help="Policy for the prediction; use that of the controller.",
+)
 @option("--no-prediction", is_flag=True, help="Print the job id only, without a prediction.")
 @json_option("Print JSON.")
 @with_site
@@ -180,6 +206,7 @@ def submit_command(
     script: Path,
     arguments: tuple[str, ...],
     options: tuple[str, ...],
+    policy: str,
     no_prediction: bool,
     as_json: bool,
     site: Site,
@@ -188,22 +215,31 @@ def submit_command(
     """Submit a training job for the controller to start.
 
     Calls `sbatch --hold`, and prints the job's id and a prediction of when and where it will run. Arguments
-    after SCRIPT are passed to the script.
+    after SCRIPT are passed to the script. Without --partition, a line #SBATCH --partition of the script
+    applies.
     """
+    planner = Planner(policy=policy)
+    _check_planner(planner)
+    for written in options:
+        if not written.startswith("-"):
+            raise InputError(
+                f"must be an option such as --sbatch=--time=60, not {written!r}", field="--sbatch"
+            )
+    if site.partition_given is None:
+        site = replace(site, partition_given=partition_of(script, options))
     stated = {key: value for key, value in fields.items() if value is not None}
     try:
         job_id = submit(site.commands, stated, script, arguments, partition=site.partition, options=options)
     except InputError as error:
         if error.place != "comment" or error.field is None:
             raise
-        name = error.field.removesuffix("_s").replace("_", "-")
-        raise InputError(error.problem, field=f"--{name}") from None
+        raise _option_error(error, stated) from None
     if not as_json:
         click.echo(f"submitted job {job_id}")
     prediction: Prediction | str = ""
     if not no_prediction:
         snapshot = site.snapshot()
-        prediction = predict(snapshot, Planner(), job_id)
+        prediction = predict(snapshot, planner, job_id)
         tidy(snapshot)
     if as_json:
         said = {"reason": prediction} if isinstance(prediction, str) else asdict(prediction)
@@ -218,11 +254,28 @@ def submit_command(
         click.echo(f"not planned: {prediction}")
 
 
+_MODEL = ("gradient_mb", "minibatch", "forward_ms", "backward_ms")
+
+
+def _option_error(error: InputError, given: Mapping[str, Any]) -> InputError:
+    """Return an error about a field of the comment as one about an option."""
+    if error.field in _MODEL and error.field not in given:
+        return InputError(
+            "the model is missing; give --model NAME, or --gradient-mb, --minibatch, --forward-ms and "
+            "--backward-ms"
+        )
+    return InputError(error.problem, field=f"--{(error.field or '').removesuffix('_s').replace('_', '-')}")
+
+
 @slurm_command.command("run")
 @with_planner
 @option("--once", is_flag=True, help="Poll once, release the jobs that can start, and end.")
 @option("--until-idle", is_flag=True, help="End when no job waits or runs.")
-@option("--dry-run", is_flag=True, help="Print every Slurm command instead of running it; implies --once.")
+@option(
+    "--dry-run",
+    is_flag=True,
+    help="Print every command that would change something, and run none; implies --once.",
+)
 @option(
     "--poll-interval",
     metavar="DURATION",
@@ -284,7 +337,7 @@ def _say(line: str) -> None:
 def status_command(planner: Planner, watch: bool, as_json: bool, site: Site) -> None:
     """Show servers, running jobs, contention, the queue and its plan.
 
-    The plan is made now; the controller plans again whenever a job comes or ends.
+    The plan is made now, by --policy; the controller plans again whenever a job arrives or ends.
     """
     while True:
         status = status_of(site.snapshot(), planner)

@@ -14,13 +14,13 @@ from ringsched.formatting import counted, duration, figure, placed
 def print_status(status: Status) -> None:
     """Print servers, running jobs, shared links, the queue, and what is left alone."""
     gpus = sum(server.gpus for server in status.servers)
-    held = sum(server.held for server in status.servers)
+    in_use = sum(server.in_use for server in status.servers)
     unavailable = sum(server.unavailable for server in status.servers)
     parts: list[str | Table] = [
         f"partition {status.partition}: {counted(len(status.servers), 'server')}, {counted(gpus, 'GPU')}: "
-        f"{held} held, {gpus - held - unavailable} free, {unavailable} unavailable"
+        f"{in_use} in use, {gpus - in_use - unavailable} free, {unavailable} unavailable"
     ]
-    parts += [_server_line(server) for server in status.servers if server.unavailable]
+    parts += [_server_line(server) for server in status.servers if server.unavailable or server.other_jobs]
     running = [job for job in status.jobs if job.phase in ("running", "starting")]
     queued = [job for job in status.jobs if job.phase == "queued"]
     left = [job for job in status.jobs if job.phase == "left"]
@@ -42,7 +42,9 @@ def print_status(status: Status) -> None:
 
 def _server_line(server: ServerStatus) -> str:
     reason = f" ({server.reason})" if server.reason else ""
-    return f"{server.name}: {server.state}{reason}, {counted(server.unavailable, 'GPU')} unavailable"
+    others = f", {counted(server.other_jobs, 'GPU')} used by other Slurm jobs" if server.other_jobs else ""
+    closed = f", {counted(server.unavailable, 'GPU')} unavailable" if server.unavailable else ""
+    return f"{server.name}: {server.state}{reason}{others}{closed}"
 
 
 def _running_table(jobs: Sequence[JobStatus]) -> Table:

@@ -14,10 +14,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ringsched.bounds.reasons import reason
-from ringsched.formatting import counted, duration, figure, gap_text, percent_above
-from ringsched.model import Certificate, Plan, Scenario
+from ringsched.formatting import counted, duration, gap_text, percent_above
+from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
-from ringsched.model.plan import ENDINGS, JOB_HEADINGS, PROVED, job_cells
+from ringsched.model.plan import ENDINGS, JOB_HEADINGS, PROVED, STALLED, job_cells
 from ringsched.policies.policy import Policy
 from ringsched.verify import Verdict
 
@@ -135,20 +135,10 @@ def _summary(plan: Plan) -> Table:
     table.add_row("lower bound", duration(plan.lower_bound_s), why)
     table.add_row("gap", percent_above(plan.gap), plan.quality)
     if plan.ended is not None and plan.ended != PROVED:  # which the quality says
-        table.add_row("search ended", "", ENDINGS[plan.ended])
-    if plan.certificate is not None:
-        table.add_row("claimed ratio", figure(plan.certificate.claimed_ratio), _certificate(plan.certificate))
+        tried = plan.params.get("iterations") if plan.ended == STALLED else None
+        count = f" ({tried} schedules tried)" if tried else ""
+        table.add_row("search ended", "", f"{ENDINGS[plan.ended]}{count}")
     return table
-
-
-def _certificate(certificate: Certificate) -> str:
-    """Return the factors of the ratio that the paper's theorem claims, by its letters."""
-    factors = (
-        f"n_g {certificate.largest_job} x phi {figure(certificate.worst_over_best)} "
-        f"x u {figure(certificate.overestimate)} / l {figure(certificate.underestimate)}"
-    )
-    load = f"W_max {figure(certificate.max_load)} of theta {certificate.theta}"
-    return f"{factors}; measured {figure(certificate.measured_ratio)}; {load}"
 
 
 def show(parts: Sequence[str | Table]) -> None:

@@ -36,7 +36,8 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
             minutes = _MINUTES.sub("min", text)
             guess = "" if _seconds(minutes) is None else f" (did you mean {minutes}?)"
             raise InputError(
-                f"must be a duration such as 90s, 5min or 1h30min, not {value!r}{guess}", field=_named(param)
+                f"must be a duration such as 90 (seconds), 90s, 5min or 1h30min, not {value!r}{guess}",
+                field=_named(param),
             ) from None
 
 

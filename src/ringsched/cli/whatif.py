@@ -90,7 +90,8 @@ def print_answer(answer: Answer) -> None:
         *_waiting(answer),
         "",
         _options_table(answer),
-        f"{counted(len(answer.options), 'choice')} tried; cost: by how much the sum of all completions grows",
+        f"{counted(len(answer.options), 'choice')} tried; "
+        "total cost: increase in the sum of all completion times",
     ]
     if best.delays:
         parts += ["", "jobs that the best choice delays", changes_table(best.delays[:MOST_DELAYS])]
@@ -125,7 +126,7 @@ def _waiting(answer: Answer) -> list[str]:
 
 
 def _options_table(answer: Answer) -> Table:
-    headings = ("start", "end", "others\nlater", "how\nmany", "cost", "makespan")
+    headings = ("start", "end", "total\ndelay", "jobs\ndelayed", "total\ncost", "makespan")
     table = figures_table("choice", *headings, last="servers:GPUs")
     rows: dict[int, tuple[list[str], Option]] = {}
     words = {"at_once": "at once", "harmless": "delays no job"}

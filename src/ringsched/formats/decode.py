@@ -72,7 +72,10 @@ def check_keys(
     """Raise on the first unknown key, null or missing field."""
     for key, value in fields.items():
         if key not in known:
-            raise InputError(f"unknown key {shown(key)}{did_you_mean(key, known)}", place=place)
+            hint = did_you_mean(key, known)
+            if key == "jobs_file" and place is not None:
+                hint = "; it belongs at the top of the file, before the first table"
+            raise InputError(f"unknown key {shown(key)}{hint}", place=place)
         if value is None:
             raise InputError(
                 "must not be null; leave it out if there is nothing to say", field=key, place=place

@@ -81,7 +81,13 @@ def scenario_from_dict(content: Mapping[str, Any], *, directory: Path | None = N
     if str(content.get("format", "")).startswith("ringsched-plan"):
         raise InputError("is a plan, not a scenario")
     known = ("name", "time", "cluster", "contention", "jobs", "jobs_file")
-    check_keys(content, known, ("cluster",), None)
+    check_keys(content, known, () if "jobs" in content else ("cluster",), None)
+    if "cluster" not in content:
+        problem = (
+            "is missing; this file only has jobs: add a [cluster] table, or use it with "
+            "'ringsched whatif SCENARIO --add-job FILE'"
+        )
+        raise InputError(problem, field="cluster")
     # First the keys of all tables, then what they say.
     contention, time = _section(Contention, content, "contention"), _section(Time, content, "time")
     cluster = table(content["cluster"], "cluster")

@@ -52,7 +52,7 @@ class Server(Replaceable):
     uplink_gbps
         Speed of its uplink; the cluster's `inter_server_gbps` if absent.
     unavailable
-        Indices of GPUs that are out of use.
+        Indices of GPUs that are unavailable.
     """
 
     name: str

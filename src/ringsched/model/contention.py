@@ -111,7 +111,7 @@ class Contention(Replaceable):
         for field in _SETTINGS:
             if getattr(self, field) is not None and not self.takes(field):
                 owner = next(name for name, model in _own_models().items() if field in model.takes)
-                raise InputError(f'is only allowed with model = "{owner}"', field=field)
+                raise InputError(f'is only allowed with model = "{owner}"; remove it', field=field)
         if isinstance(self.model, str):
             for field in _own_models()[self.model].needs:
                 if getattr(self, field) is None:

@@ -168,7 +168,7 @@ TIME, SCHEDULES, INTERRUPTED = "time", "schedules", "interrupted"
 ENDINGS = {
     PROVED: "proved optimal",
     GOOD_ENOUGH: "gap reached",
-    STALLED: "no improvement found",
+    STALLED: "no further improvement",
     TIME: "time limit reached",
     SCHEDULES: "number of schedules reached",
     INTERRUPTED: "interrupted",
@@ -243,7 +243,9 @@ class Plan(Replaceable):
         chosen = [] if self.order is None else [f"order {self.order}"]
         # A search counts its schedules in `iterations`, which jobs have too.
         chosen += [
-            f"{'schedules' if name == 'iterations' else name} {value}" for name, value in self.params.items()
+            f"{'schedules' if name == 'iterations' else name} {value}"
+            for name, value in self.params.items()
+            if name != "iterations" or value  # none were tried if a simple plan is proved optimal
         ]
         chosen += [] if self.slack is None else [f"slack {self.slack:g}"]
         return [*chosen, f"seed {self.seed}"] if self.seed else chosen

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ringsched.bounds.lower_bound import lower_bounds
+from ringsched.contention.sharing import model_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
 from ringsched.errors import InputError, TooLarge
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ringsched.search.exact.prove import Proof
 
 TIME_LIMIT_S = 60.0
+QUICK_NODES = 500  # of a proof beside another policy; a count, so that it ends alike on every machine
 MOST_JOBS = 8  # to be placed; beyond, no proof comes in a lifetime
 MOST_OPTIONS = 20_000
 MOST_LINKS = 62  # sets of links are bits of an integer
@@ -57,6 +59,28 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
         )
     params: dict[str, float | int | str] = {"proof": _words(proof, best_s, bound_s), "nodes": proof.num_nodes}
     return Candidate(proof.run, params, PROVED if proof.complete else TIME)
+
+
+def quick_proof(problem: Problem, settings: Settings, incumbent: Run, time_limit_s: float) -> Proof | None:
+    """Return the best plan of a queue that is so small that a proof may be had at once; None for others."""
+    if len(problem.queued) > MOST_JOBS or not model_of(problem.scenario.contention).is_counting:
+        return None
+    try:
+        _check_size(problem, settings.objective)
+    except TooLarge:
+        return None
+    from ringsched.search.exact.prove import prove
+
+    objective = settings.objective
+    return prove(
+        problem,
+        incumbent,
+        weights=[] if objective.is_last_finish else objective.weights(problem.scenario.jobs),
+        time_limit_s=time_limit_s,
+        on_step=settings.on_trial,
+        asked=settings.limits.should_stop,
+        most_nodes=QUICK_NODES,
+    )
 
 
 def _check_size(problem: Problem, objective: Objective) -> None:

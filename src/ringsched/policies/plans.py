@@ -151,8 +151,9 @@ def _infeasible(problem: Problem, policy: Policy, settings: Settings) -> Infeasi
         if why
         else f"under policy {policy.name!r}: it never places a job"
     )
+    step = "; raise time.horizon_s, or remove it" if why and horizon_s is not None else ""
     return Infeasible(
-        f"infeasible {missed}; no plan can end before {duration(bound_s)}", lower_bound_s=bound_s
+        f"infeasible {missed}; no plan can end before {duration(bound_s)}{step}", lower_bound_s=bound_s
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ringsched.bounds.lower_bound import lower_bounds, quick_bound_s
 from ringsched.engine.problem import Problem, objective_value
@@ -13,9 +15,13 @@ from ringsched.engine.state import Run
 from ringsched.errors import InputError
 from ringsched.model.objective import MAKESPAN, Objective
 from ringsched.model.plan import GOOD_ENOUGH, PROVED
+from ringsched.policies.exact import quick_proof
 from ringsched.policies.policy import ANY_ORDER, ORDERS, Candidate, Progress, Settings, solve_once
 from ringsched.policies.sjf_bco import solve_sjf_bco
 from ringsched.rules.table import BEST_FIT
+
+if TYPE_CHECKING:
+    from ringsched.search.exact.prove import Proof
 
 TIME_LIMIT_S = 10.0
 # Jobs times servers up to which the paper's algorithm, beside the search, takes no time to speak of.
@@ -33,10 +39,31 @@ def solve_search(problem: Problem, settings: Settings) -> Candidate:
         return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
     settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
     settings.on_progress(Progress(value_s=value_s, bound_s=bound_s, iterations=0, elapsed_s=0.0))
-    return _improved(problem, settings, simple, bound_s)
+    began_s = time.monotonic()
+    if (proof := _quick_proof(problem, settings, simple)) is not None:
+        simple, value_s = proof.run, _value_s(problem, settings, proof.run)
+        if value_s <= bound_s * settings.limits.gap:
+            return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
+        if proof.complete:
+            return Candidate(simple, {"iterations": 0, "proof": "optimal"}, PROVED)
+    return _improved(problem, settings, simple, bound_s, spent_s=time.monotonic() - began_s)
 
 
-def _improved(problem: Problem, settings: Settings, simple: Run, bound_s: float) -> Candidate:
+def _quick_proof(problem: Problem, settings: Settings, simple: Run) -> Proof | None:
+    """Return the proof of a small queue, which the search alone might miss: it keeps no GPUs idle on purpose.
+
+    Only where a clock ends the search: with a number of schedules, plans stay as they are.
+    """
+    limits = settings.limits
+    if limits.iterations is not None or limits.when is not None or limits.quick_bounds:
+        return None
+    limit_s = TIME_LIMIT_S if limits.time_limit_s is None else limits.time_limit_s
+    return quick_proof(problem, settings, simple, limit_s / 10)
+
+
+def _improved(
+    problem: Problem, settings: Settings, simple: Run, bound_s: float, *, spent_s: float
+) -> Candidate:
     from ringsched.search.anytime import AnytimeSearch, Stop
     from ringsched.search.anytime import Progress as Count
 
@@ -63,8 +90,9 @@ def _improved(problem: Problem, settings: Settings, simple: Run, bound_s: float)
         )
 
     clocked = limits.time_limit_s is None and limits.iterations is None and limits.when is None
+    limit_s = TIME_LIMIT_S if clocked else limits.time_limit_s
     stop = Stop(
-        time_limit_s=TIME_LIMIT_S if clocked else limits.time_limit_s,
+        time_limit_s=None if limit_s is None else max(0.0, limit_s - spent_s),
         iterations=limits.iterations,
         value_s=bound_s * limits.gap,
         asked=limits.should_stop,

@@ -37,8 +37,8 @@ _NOT_ONLINE = (
     "use 'rolling', which searches when jobs arrive, or another one of `ringsched policies --online`"
 )
 _ONLINE_ONLY = (
-    "policy {!r} re-plans when jobs arrive, and only simulations have arrivals; "
-    "use 'search' here, or `ringsched simulate`"
+    "policy {!r} works in 'ringsched simulate' and 'ringsched slurm' only, where jobs arrive over time; "
+    "use 'search' here"
 )
 
 DEFAULT_POLICY = "search"

@@ -126,8 +126,9 @@ class SlurmCommands:
             raise AdapterError(f"{shown(arguments)} cannot be run: {error}", refused=True) from None
         said, complaint = (part.decode("utf-8", "surrogateescape") for part in (done.stdout, done.stderr))
         if done.returncode != 0:
+            hint = "; is SLURM_CONF set?" if "configuration" in complaint else ""
             raise AdapterError(
-                f"{shown(arguments)} failed: {_reason(complaint)}",
+                f"{shown(arguments)} failed: {_reason(complaint)}{hint}",
                 refused=_is_as_other(owner) or _is_refusal(complaint),
             )
         # `scancel` always exits with 0, so its messages decide.

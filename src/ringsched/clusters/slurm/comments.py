@@ -17,6 +17,7 @@ from ringsched.model import Job
 from ringsched.model.checks import integer, shown
 
 KEY = "ringsched"
+EXAMPLE = '{"ringsched": {"gpus": 2, "iterations": 100, "model": "resnet50"}}'
 MOST_CHARACTERS = 1024  # of a comment, as slurmctld has it
 # The fields of a job, as in a scenario.
 JOB_FIELDS = (
@@ -73,10 +74,11 @@ def parse_comment(comment: str, job_id: int) -> JobRequest:
         content = json.loads(comment, object_pairs_hook=once_each)
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, ValueError) else "nested too deeply"
-        raise InputError(f"is not valid JSON: {reason}", field="comment") from None
+        problem = f"is not valid JSON ({reason}); write it as {EXAMPLE}"
+        raise InputError(problem, field="comment") from None
     fields = content.get(KEY) if isinstance(content, dict) else None
     if not isinstance(fields, dict):
-        raise InputError('must be {"ringsched": {...}}', field="comment")
+        raise InputError(f"must be an object such as {EXAMPLE}", field="comment")
     known = (*JOB_FIELDS, *OWN_FIELDS)
     for key in fields:
         if key not in known:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -204,6 +205,7 @@ class LocalCluster:
     """
 
     def __init__(self, directory: Path) -> None:
+        self._given = directory
         self.directory = directory.absolute()
 
     @property
@@ -221,7 +223,8 @@ class LocalCluster:
         try:
             self.directory.mkdir(mode=0o755)
         except FileExistsError:
-            problem = "already exists; stop the cluster there, or choose another directory"
+            stop = f"ringsched slurm local --stop --directory {shlex.quote(str(self._given))}"
+            problem = f"already exists; stop the cluster there with '{stop}', or choose another --directory"
             raise InputError(problem, file=str(self.directory)) from None
         except OSError as error:
             raise InputError(f"cannot be created: {error.strerror}", file=str(self.directory)) from None
@@ -295,7 +298,7 @@ class LocalCluster:
         """End the daemons and all jobs, and remove the directory."""
         if not self.config.exists():
             raise InputError(
-                "is not a local cluster; name the directory of `ringsched slurm local start`",
+                "is not a local cluster; name the directory of `ringsched slurm local`",
                 file=str(self.directory),
             )
         self._end()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ringsched.clusters.slurm.commands import Commands
 from ringsched.clusters.slurm.values import expand, gpu_count, read_json, string, words
-from ringsched.errors import AdapterError, InputError
+from ringsched.errors import AdapterError, InputError, did_you_mean
 from ringsched.formats.decode import build, check_keys, parse, table
 from ringsched.model import Cluster, Contention, Server, Switch, Time
 from ringsched.model.checks import number
@@ -48,11 +48,19 @@ class Node:
 def read_nodes(commands: Commands, partition: str) -> tuple[Node, ...]:
     """Return the nodes of a partition that have GPUs, in Slurm's order."""
     entries = read_json(commands, "nodes", "sinfo", "--json")
-    nodes = (_node(entry) for entry in entries)
+    nodes = [_node(entry) for entry in entries]
     found = tuple(node for node in nodes if partition in node.partitions and node.gpus)
     if not found:
-        raise AdapterError(f"partition {partition!r} has no nodes with GPUs", refused=True)
+        known = {name for node in nodes if node.gpus for name in node.partitions}
+        raise _no_partition(partition, sorted(known), any(partition in node.partitions for node in nodes))
     return found
+
+
+def _no_partition(name: str, with_gpus: Sequence[str], exists: bool) -> AdapterError:
+    problem = f"partition {name!r} has no nodes with GPUs" if exists else f"there is no partition {name!r}"
+    guess = did_you_mean(name, with_gpus)
+    choices = f"; choose from {', '.join(with_gpus)}" if with_gpus else "; check Gres in slurm.conf"
+    return AdapterError(f"{problem}{guess}{choices}", refused=True)
 
 
 def default_partition(commands: Commands) -> str:

@@ -35,12 +35,12 @@ class Gpus:
         return bool(here)
 
     def close(self, job_id: int) -> None:
-        """Take the GPUs of a job out of use, and forget the job."""
+        """Make the GPUs of a job unavailable, and forget the job."""
         for node, held in self._held.pop(job_id).items():
             self._closed[node] += held
 
     def close_unusable(self) -> None:
-        """Take out of use what is free on nodes that get no new jobs."""
+        """Make the free GPUs of nodes that get no new jobs unavailable."""
         for name, node in self._nodes.items():
             if not node.usable:
                 self._closed[name] += self._free[name]

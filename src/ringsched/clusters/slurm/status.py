@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ringsched.clusters.slurm.controller import Planner
 from ringsched.clusters.slurm.queue import OurJob
+from ringsched.clusters.slurm.running import never_ends
 from ringsched.clusters.slurm.snapshot import Snapshot
 from ringsched.contention.fabric import fabric_of
 from ringsched.contention.iteration_time import work_of
@@ -100,11 +101,22 @@ class JobStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """A node: how many of its GPUs are held, and whether it can be used."""
+    """A node and its GPUs.
+
+    Parameters
+    ----------
+    in_use
+        GPUs of all jobs, with those of jobs that are about to start.
+    other_jobs
+        Of these, GPUs of Slurm jobs that ringsched does not plan.
+    unavailable
+        Free GPUs that get no new jobs, such as those of a drained node.
+    """
 
     name: str
     gpus: int
-    held: int
+    in_use: int
+    other_jobs: int
     unavailable: int
     state: str
     reason: str
@@ -196,17 +208,24 @@ def _left(snapshot: Snapshot) -> list[JobStatus]:
 
 
 def _servers(snapshot: Snapshot) -> tuple[ServerStatus, ...]:
-    held: dict[str, int] = {}
+    in_use: Counter[str] = Counter()
     for job in snapshot.scenario.jobs:
         for name, gpus in (job.running_on or {}).items():
-            held[name] = held.get(name, 0) + len(gpus)
-    unavailable = {server.name: len(server.unavailable) for server in snapshot.scenario.cluster.servers}
+            in_use[name] += len(gpus)
+    others: Counter[str] = Counter()
+    endless: Counter[str] = Counter()  # in a scenario, their GPUs are unavailable
+    for other in snapshot.sorted.others:
+        for name, held in other.placement.items():
+            others[name] += len(held)
+            endless[name] += len(held) if never_ends(other, snapshot.reading.now_s) else 0
+    closed = {server.name: len(server.unavailable) for server in snapshot.scenario.cluster.servers}
     return tuple(
         ServerStatus(
             name=node.name,
             gpus=node.gpus,
-            held=held.get(node.name, 0),
-            unavailable=unavailable[node.name],
+            in_use=in_use[node.name] + endless[node.name],
+            other_jobs=others[node.name],
+            unavailable=closed[node.name] - endless[node.name],
             state=node.state,
             reason=node.reason,
         )

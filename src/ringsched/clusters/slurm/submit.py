@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,53 @@ def submit(
     if not number.isdigit():
         raise AdapterError(f"sbatch printed no job id: {text[:80]!r}")
     return int(number)
+
+
+def partition_of(script: Path, options: Sequence[str] = ()) -> str | None:
+    """Return the partition that `options`, SBATCH_PARTITION or a line of the script name, as sbatch does.
+
+    None if there is none.
+    """
+    found = _partition_in(options) or os.environ.get("SBATCH_PARTITION") or _partition_in(_words_of(script))
+    if found is not None and "," in found:
+        problem = f"partition {found!r} is a list; choose one with --partition"
+        raise InputError(problem, file=str(script))
+    return found
+
+
+def _words_of(script: Path) -> list[str]:
+    """Return the options in the #SBATCH lines, which end at the first command."""
+    with reading(script):
+        lines = script.read_text(errors="replace").splitlines()
+    words: list[str] = []
+    for line in lines:
+        if line.strip() and not line.startswith("#"):
+            break
+        if line.startswith("#SBATCH"):
+            try:
+                words += shlex.split(line.removeprefix("#SBATCH"), comments=True)
+            except ValueError:  # sbatch itself will refuse it
+                continue
+    return words
+
+
+def _partition_in(words: Sequence[str]) -> str | None:
+    """Return the last partition that the options of sbatch name.
+
+    Examples
+    --------
+    >>> _partition_in(["--time=60", "-p", "a"]), _partition_in(["--partition=a", "-pb"]), _partition_in([])
+    ('a', 'b', None)
+    """
+    found = None
+    for at, word in enumerate(words):
+        if word in ("-p", "--partition"):
+            found = words[at + 1] if at + 1 < len(words) else found
+        elif word.startswith("--partition="):
+            found = word.partition("=")[2]
+        elif word.startswith("-p"):
+            found = word[2:]
+    return found or None
 
 
 def predict(snapshot: Snapshot, planner: Planner, job_id: int) -> Prediction | str:

@@ -94,13 +94,18 @@ class Rounds:
         Of the finishes in the objective, or none if only the last finish counts.
     incumbent
         A plan to be beaten.
+    python
+        Run as plain Python, without a compiler.
     """
 
-    def __init__(self, problem: Problem, weights: Sequence[float], incumbent: Run) -> None:
+    def __init__(
+        self, problem: Problem, weights: Sequence[float], incumbent: Run, *, python: bool = False
+    ) -> None:
         self._problem = problem
         self._weights = weights
         self._instance, self._choices = instance_of(problem, weights)
-        self._explore = runnable(explore)
+        self._python = python
+        self._explore = runnable(explore, python=python)
         self.best = incumbent
         self.value = self._value_of(incumbent)
         self.num_nodes = 0
@@ -164,7 +169,7 @@ class Rounds:
         return float(node_bound(self._instance, stack, 0))
 
     def _nodes_at_once(self) -> int:
-        return NODES_AT_ONCE if is_settled(explore) else NODES_AT_FIRST
+        return NODES_AT_ONCE if is_settled(explore) and not self._python else NODES_AT_FIRST
 
     def _new_stack(self, piece: float) -> Stack:
         stack = new_stack(self._instance, self.num_levels(piece))
@@ -207,6 +212,7 @@ def prove(
     time_limit_s: float,
     on_step: Callable[[], None] = lambda: None,
     asked: Callable[[], bool] = lambda: False,
+    most_nodes: int | None = None,
 ) -> Proof:
     """Return the best plan there is, or the best that was found within the time limit.
 
@@ -220,14 +226,19 @@ def prove(
         Called every few thousand nodes.
     asked
         Whether to end with what there is.
+    most_nodes
+        End after about so many nodes, which are explored as plain Python; none for no such limit.
     """
-    rounds = Rounds(problem, weights, incumbent)
+    is_short = most_nodes is not None
+    rounds = Rounds(problem, weights, incumbent, python=is_short)
     deadline = time.monotonic() + time_limit_s
 
     def go_on() -> bool:
         nonlocal deadline
         on_step()
-        if is_compiling(explore):  # the time limit starts when the compiler is done
+        if most_nodes is not None and rounds.num_nodes >= most_nodes:
+            return False
+        if not is_short and is_compiling(explore):  # the time limit starts when the compiler is done
             deadline = time.monotonic() + time_limit_s
         return time.monotonic() < deadline and not asked()
 

@@ -20,7 +20,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-del sys.path[0]  # the directory of this file, whose `profile` would hide that of the standard library
+if __name__ == "__main__":
+    del sys.path[0]  # the directory of this file, whose `profile` would hide that of the standard library
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402

@@ -81,7 +81,7 @@ def slowdown_of(duty_cycles: Sequence[float]) -> list[float]:
     Examples
     --------
     >>> [round(each, 2) for each in slowdown_of([0.5, 0.2])]
-    [1.07, 1.09]
+    [1.08, 1.07]
     """
     shares = [min(1.0, max(1e-9, each)) for each in duty_cycles]
     return predict(

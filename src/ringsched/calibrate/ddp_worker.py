@@ -23,9 +23,9 @@ from typing import Any
 if __name__ == "__main__":
     del sys.path[0]  # the directory of this file, whose `profile` would hide that of the standard library
 
-import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
-from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
 DEFAULTS = {
     "message_mb": 8.0,

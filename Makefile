@@ -51,8 +51,9 @@ layers: $(VENV)/.dev
 # Those that run kernels; the others would show nothing new as plain Python.
 KERNEL_TESTS := $(addprefix tests/,analysis bounds contention differential engine online policies property regression rules search)
 
-nightly: $(VENV)/.dev ## the long runs too, with fresh random examples, and the kernels as plain Python
-	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal -m "not testbed"
+# What `check` has not run: the other tests would be the same again.
+nightly: kernels ## the long runs, properties with fresh random examples, and the kernels as plain Python
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal -m "(slow or hypothesis) and not testbed"
 	$(BIN)/python -m pytest -m testbed tests/calibrate
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed" $(KERNEL_TESTS)
 

@@ -126,10 +126,14 @@ def _date(result: Result) -> str:
     return str(result["date"])[:16].replace("T", " ")
 
 
-def _cell(key: str, value: float | None) -> str:
+def _cell(key: str, value: float | str | list[Any] | None) -> str:
     """Return three digits, as people write them: 1,190 and not 1.19e+03; a gap in percent."""
     if value is None:
         return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ", ".join(_cell(key, each) for each in value)
     if key.endswith(GAPS):
         return f"{100 * (value - 1):.1f} %"
     rounded = float(f"{value:.3g}")

@@ -65,7 +65,7 @@ def test_table_names_every_job_and_where_the_plan_went(tmp_path: Path) -> None:
     for word in ("first", "running", "late", "known", "makespan", "lower bound", "gap"):
         assert word in result.stdout
     assert result.stdout.splitlines()[0].startswith(
-        "4 jobs on 4 servers with 13 GPUs, policy search (order any, iterations"
+        "4 jobs on 4 servers with 13 GPUs, policy search (order any"
     )
     assert result.stdout.endswith(f"plan written to {output}\n")
 

@@ -258,7 +258,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "parameters negative": (SIZED | {"parameters_m": -1}, "parameters_m must be a number >= 0"),
     "parameters far": (SIZED | {"parameters_m": 1e10}, "parameters_m must be a number >= 0 and <= 1e+09"),
     "precision name": (SIZED | {"precision": "bf61"}, "not 'bf61' (did you mean 'bf16'?)"),
-    "precision number": (SIZED | {"precision": 16}, "precision must be 'fp64' or 'fp32'"),
+    "precision number": (SIZED | {"precision": 16}, "precision must be one of fp64, fp32"),
     "accumulation 0": (SIZED | {"accumulation": 0}, "accumulation must be an integer >= 1, not 0"),
     "accumulation 2.5": (SIZED | {"accumulation": 2.5}, "accumulation must be an integer >= 1, not 2.5"),
     "accumulation far": (SIZED | {"accumulation": 10**7}, "accumulation must be at most 1000000"),

@@ -86,7 +86,7 @@ def test_plan_was_written_over_the_jobs_file(tmp_path: Path) -> None:
     jobs.write_text("name,gpus,iterations,model\na,1,9,vgg16\n")
     scenario = write_json(tmp_path, edited({("jobs",): DELETE, ("jobs_file",): "jobs.csv"}))
     before = jobs.read_bytes()
-    assert "jobs.csv: is the jobs_file itself" in sentence(run("plan", scenario, "-o", jobs))
+    assert "jobs.csv: plans are written as JSON" in sentence(run("plan", scenario, "-o", jobs))
     assert jobs.read_bytes() == before
 
 

@@ -156,6 +156,8 @@ def _settings(mbps: float) -> None:
     (network / "tcp_congestion_control").write_text("reno")
     # Else a job that computed for a while begins as slowly as a new connection.
     (network / "tcp_slow_start_after_idle").write_text("0")
+    # Else a job inherits the congestion window that an earlier one had at its address, and shares unevenly.
+    (network / "tcp_no_metrics_save").write_text("1")
     (network / "tcp_wmem").write_text(f"4096 {window} {window}")
     (network / "tcp_rmem").write_text(f"4096 {16 * window} {16 * window}")
 

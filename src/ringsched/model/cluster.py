@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -236,6 +236,12 @@ class Cluster(Replaceable):
         )
 
     @property
+    def switch_levels(self) -> dict[str, int]:
+        """The level of each switch: 1 above servers only, else one more than the highest switch below."""
+        heights = _heights(self.switches, {switch.name: switch for switch in self.switches})
+        return {name: height + 1 for name, height in heights.items()}
+
+    @property
     def switch_words(self) -> SwitchWords:
         """What files and labels call the switches of this cluster.
 
@@ -259,6 +265,43 @@ class Cluster(Replaceable):
         if self.switches:
             fields[words.table] = {switch.name: switch.expanded() for switch in self.switches}
         return fields
+
+
+# The speed of a switch's uplink by name, level and the speeds of all links right below.
+UplinkRule = Callable[[str, int, Sequence[float]], float]
+
+
+def switches_above(
+    servers: Sequence[Server], parent_of: Mapping[str, str], inter_server_gbps: float, uplink_of: UplinkRule
+) -> tuple[Switch, ...]:
+    """Return the switches above servers, with uplinks that a rule derives from the links below.
+
+    Examples
+    --------
+    >>> servers = [Server(name=f"s{at}", gpus=8, switch=f"r{at // 2}") for at in range(4)]
+    >>> parent_of = {"r0": "pod", "r1": "pod"}
+    >>> def rule(name, level, below):
+    ...     return sum(below) / level
+    >>> [(switch.name, switch.uplink_gbps) for switch in switches_above(servers, parent_of, 100, rule)]
+    [('r0', 200.0), ('r1', 200.0), ('pod', 200.0)]
+    """
+    below: dict[str, list[float]] = {}
+    for server in servers:
+        name = server.switch
+        while name is not None and name not in below:
+            below[name] = []
+            name = parent_of.get(name)
+        if server.switch is not None:
+            below[server.switch].append(server.uplink_gbps or inter_server_gbps)
+    bare = {name: Switch(name=name, parent=parent_of.get(name)) for name in below}
+    heights = _heights(tuple(bare.values()), bare)
+    switches = []
+    for name in sorted(below, key=lambda name: heights[name]):
+        gbps = uplink_of(name, heights[name] + 1, below[name])
+        switches.append(bare[name].replace(uplink_gbps=gbps))
+        if name in parent_of:
+            below[parent_of[name]].append(gbps)
+    return tuple(switches)
 
 
 def check_defined(

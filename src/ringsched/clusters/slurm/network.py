@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ringsched.clusters.slurm.commands import Commands
-from ringsched.clusters.slurm.values import expand, gpu_count, read_json, string, words
+from ringsched.clusters.slurm.values import gpu_count, read_json, string, words
 from ringsched.errors import AdapterError, InputError
 from ringsched.formats.decode import build, check_keys, parse, table
-from ringsched.model import Cluster, Contention, Server, Switch, Time
+from ringsched.formats.topologies.slurm_conf import topology_in
+from ringsched.formats.topologies.topology import Topology
+from ringsched.model import Cluster, Contention, Server, Time
 from ringsched.model.checks import number
 from ringsched.model.cluster import (
     INTER_SERVER_GBPS,
@@ -22,6 +23,7 @@ from ringsched.model.cluster import (
     RACKS,
     REDUCE_GBPS,
     SWITCHES,
+    switches_above,
 )
 
 # Nodes in these states get no new jobs.
@@ -76,16 +78,7 @@ def _node(entry: Mapping[str, Any]) -> Node:
     )
 
 
-_SWITCH = re.compile(
-    r"^SwitchName=(\S+) Level=(\d+) LinkSpeed=\d+ Nodes=(\S+)(?: Switches=(\S+))?", re.MULTILINE
-)
-
-
-class Topology(NamedTuple):
-    """The switch above each node and switch; those connected to the core are left out."""
-
-    switch_of: Mapping[str, str]
-    parent_of: Mapping[str, str]
+_NONE = Topology(switch_of={}, parent_of={})
 
 
 def read_topology(commands: Commands, nodes: Sequence[str]) -> Topology:
@@ -95,12 +88,12 @@ def read_topology(commands: Commands, nodes: Sequence[str]) -> Topology:
     except AdapterError as error:
         if not error.refused:
             raise
-        return Topology({}, {})  # no topology plugin
+        return _NONE  # no topology plugin
     return topology_of(text, nodes)
 
 
 def topology_of(text: str, nodes: Sequence[str]) -> Topology:
-    """Return the same of what Slurm printed.
+    """Return the same of what Slurm printed; a block of the block plugin counts as a switch.
 
     Switches above all of the nodes are left out, as no job of theirs crosses an uplink up there.
 
@@ -112,28 +105,19 @@ def topology_of(text: str, nodes: Sequence[str]) -> Topology:
     ... SwitchName=left Level=1 LinkSpeed=1 Nodes=n[1-3] Switches=r[1-2]
     ... SwitchName=core Level=2 LinkSpeed=1 Nodes=n[1-4] Switches=left,r3
     ... '''
-    >>> topology_of(text, ["n1", "n4"])
-    Topology(switch_of={'n1': 'r1', 'n4': 'r3'}, parent_of={'r1': 'left'})
-    >>> topology_of(text, ["n1", "n2"])
-    Topology(switch_of={}, parent_of={})
+    >>> topology = topology_of(text, ["n1", "n4"])
+    >>> topology.switch_of, topology.parent_of
+    ({'n1': 'r1', 'n4': 'r3'}, {'r1': 'left'})
+    >>> topology_of(text, ["n1", "n2"]).switch_of
+    {'n1': None, 'n2': None}
     """
-    switch_of: dict[str, str] = {}
-    parent_of: dict[str, str] = {}
-    above_all: set[str] = set()
-    for name, level, listed, switches in _SWITCH.findall(text):
-        below = set(expand(listed))
-        if below.issuperset(nodes):
-            above_all.add(name)
-        if level == "0":
-            switch_of |= dict.fromkeys(below, name)
-        parent_of |= dict.fromkeys(expand(switches) if switches else (), name)
-    used = {node: switch_of[node] for node in nodes if switch_of.get(node, "") not in {"", *above_all}}
-    above: dict[str, str] = {}
-    for switch in used.values():
-        while (parent := parent_of.get(switch)) is not None and parent not in above_all:
-            above[switch] = parent
-            switch = parent
-    return Topology(used, above)
+    known = [line for line in text.splitlines() if line.startswith(("SwitchName=", "BlockName="))]
+    if not known:
+        return _NONE
+    try:
+        return topology_in("\n".join(known)).above(nodes)
+    except InputError as error:
+        raise AdapterError(f"scontrol show topology printed what cannot be read: {error}") from None
 
 
 VARIABLE = "RINGSCHED_NETWORK"
@@ -161,47 +145,24 @@ class Network:
 
     def cluster(self, servers: Sequence[Server], parent_of: Mapping[str, str]) -> Cluster:
         """Return the cluster of these servers; `parent_of` holds the switch above each switch, if any."""
+        with_uplinks = tuple(
+            server.replace(uplink_gbps=self.servers[server.name]) if server.name in self.servers else server
+            for server in servers
+        )
         return Cluster(
-            servers=tuple(
-                server.replace(uplink_gbps=self.servers[server.name])
-                if server.name in self.servers
-                else server
-                for server in servers
-            ),
-            switches=self._switches(servers, parent_of),
+            servers=with_uplinks,
+            switches=switches_above(with_uplinks, parent_of, self.inter_server_gbps, self._uplink_gbps),
             inter_server_gbps=self.inter_server_gbps,
             intra_server_gbps=self.intra_server_gbps,
             reduce_gbps=self.reduce_gbps,
         )
 
-    def _switches(self, servers: Sequence[Server], parent_of: Mapping[str, str]) -> tuple[Switch, ...]:
-        """Return the switches above the servers."""
-        below: dict[str, list[str]] = {}  # the switches right below each switch
-        sent_gbps: dict[str, list[float]] = {}  # the uplinks of the servers right below it
-        for server in servers:
-            switch = server.switch
-            if switch is not None:
-                uplink_gbps = self.servers.get(server.name, self.inter_server_gbps)
-                sent_gbps.setdefault(switch, []).append(uplink_gbps)
-            while switch is not None and switch not in below:
-                below[switch] = []
-                switch = parent_of.get(switch)
-        for switch in below:
-            if switch in parent_of:
-                below[parent_of[switch]].append(switch)
-
-        def uplink_of(switch: str) -> float:
-            if switch in self.switches:
-                return self.switches[switch]
-            if self.switch_uplink_gbps is not None:
-                return self.switch_uplink_gbps
-            uplinks = sent_gbps.get(switch, []) + [uplink_of(lower) for lower in below[switch]]
-            return max([*uplinks, sum(uplinks) / OVERSUBSCRIPTION])
-
-        return tuple(
-            Switch(name=switch, uplink_gbps=uplink_of(switch), parent=parent_of.get(switch))
-            for switch in below
-        )
+    def _uplink_gbps(self, switch: str, level: int, below: Sequence[float]) -> float:  # noqa: ARG002
+        if switch in self.switches:
+            return self.switches[switch]
+        if self.switch_uplink_gbps is not None:
+            return self.switch_uplink_gbps
+        return max([*below, sum(below) / OVERSUBSCRIPTION])
 
 
 def usual_network() -> Network:

@@ -47,7 +47,7 @@ def check_command(
         click.echo(json.dumps(_content(found), indent=1, ensure_ascii=False))
         return
     written = [] if output is None else ["", written_line(output)]
-    show([*_head(scenario), *map(_link_line, found.links), *_kinds(found), *_warnings(found), *written])
+    show([*_head(scenario), *map(link_line, found.links), *_kinds(found), *_warnings(found), *written])
 
 
 def _content(found: ScenarioCheck) -> dict[str, Any]:
@@ -97,7 +97,8 @@ def _contention(contention: Contention) -> str:
     return f"model {contention.model_name}, {given}" if given else f"model {contention.model_name}"
 
 
-def _link_line(link: LinkLevel) -> str:
+def link_line(link: LinkLevel) -> str:
+    """Return a line about the links of one level and speed."""
     what = "server" if link.level == 0 else "switch" if link.level == 1 else f"switch of level {link.level}"
     line = f"links       {counted(link.count, 'uplink')} of a {what}, {link.uplink_gbps:g} Gbit/s"
     if link.oversubscription is None:

@@ -14,6 +14,7 @@ from ringsched.errors import AdapterError, InputError
 from ringsched.formats.decode import build, check_keys, parse, table
 from ringsched.formats.topologies.slurm_conf import topology_in
 from ringsched.formats.topologies.topology import Topology
+from ringsched.importing.cluster import Surroundings, surroundings_of
 from ringsched.model import Cluster, Contention, Server, Time
 from ringsched.model.checks import number
 from ringsched.model.cluster import (
@@ -173,9 +174,14 @@ def usual_network() -> Network:
 
 
 def load_network(path: Path) -> Network:
-    """Read a network file; missing values have the documented defaults."""
+    """Read a network file; missing values have the documented defaults.
+
+    Of a scenario, such as `ringsched topology` writes it, the speeds count; Slurm has the servers.
+    """
+    content = parse(path)
+    if isinstance(table(content.get("cluster", {}), "cluster").get("servers"), list):
+        return _network_of(surroundings_of(path))
     try:
-        content = parse(path)
         check_keys(content, ("cluster", "contention", "time"), (), None)
         cluster = table(content.get("cluster", {}), "cluster")
         tables = (SWITCHES.table, RACKS.table)
@@ -194,6 +200,19 @@ def load_network(path: Path) -> Network:
         )
     except InputError as error:
         raise error.located(file=str(path)) from None
+
+
+def _network_of(surroundings: Surroundings) -> Network:
+    cluster = surroundings.cluster
+    return Network(
+        inter_server_gbps=cluster.inter_server_gbps,
+        intra_server_gbps=cluster.intra_server_gbps,
+        reduce_gbps=cluster.reduce_gbps,
+        switches={each.name: each.uplink_gbps for each in cluster.switches if each.uplink_gbps is not None},
+        servers={each.name: each.uplink_gbps for each in cluster.servers if each.uplink_gbps is not None},
+        contention=surroundings.contention,
+        time=surroundings.time,
+    )
 
 
 def _switch_uplink_gbps(cluster: Mapping[str, object]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ INTER_SERVER_GBPS = 100.0
 INTRA_SERVER_GBPS = 200.0
 REDUCE_GBPS = 400.0
 OVERSUBSCRIPTION = 4  # of a switch's uplink
+
+LEVEL_NAMES = ("leaf", "spine", "core")  # of switches, from the servers up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +217,80 @@ class Cluster(Replaceable):
         return cls(
             servers=tuple(Server(name=f"s{at}", gpus=gpus, switch=name) for at, name in enumerate(above)),
             switches=tuple(Switch(name=f"r{at}", uplink_gbps=uplink_gbps) for at in range(num_switches)),
+            inter_server_gbps=gbps,
+            intra_server_gbps=INTRA_SERVER_GBPS,
+            reduce_gbps=REDUCE_GBPS,
+        )
+
+    @classmethod
+    def of_levels(
+        cls,
+        levels: Sequence[int],
+        gpus_per_server: int = 8,
+        *,
+        servers: int | None = None,
+        inter_server_gbps: float = INTER_SERVER_GBPS,
+        oversubscription: Sequence[float] = (),
+    ) -> Self:
+        """Return identical servers s0, s1, ... below levels of switches, each filled before the next one.
+
+        Parameters
+        ----------
+        levels
+            From the servers up: servers below a leaf switch, leaf switches below a spine, and so on.
+        servers
+            How many; if absent, as many as one switch of the highest level has.
+        oversubscription
+            By level, from the lowest up: what the links below a switch can send over what its uplink can.
+            1 where it is absent. A switch above all servers has no uplink.
+
+        Examples
+        --------
+        >>> cluster = Cluster.of_levels((8, 4, 2), oversubscription=(1, 2, 4))
+        >>> len(cluster.servers), [switch.name for switch in cluster.switches][-3:]
+        (64, ['spine-0', 'spine-1', 'core-0'])
+        >>> cluster.switches[0].uplink_gbps, cluster.switches[-2].uplink_gbps
+        (800.0, 1600.0)
+        """
+        given = sequence(levels, "levels", "integers")
+        sizes = [integer(each, "levels", minimum=1, maximum=MAX_GPUS) for each in given]
+        if not sizes:
+            raise InputError("must have at least one level, such as 8:4:2", field="levels")
+        ratios = [
+            number(each, "oversubscription", above=0)
+            for each in sequence(oversubscription, "oversubscription", "numbers")
+        ]
+        if len(ratios) > len(sizes):
+            problem = f"has {counted(len(ratios), 'ratio')} for {counted(len(sizes), 'level')} of switches"
+            raise InputError(problem, field="oversubscription")
+        gpus = integer(gpus_per_server, "gpus_per_server", minimum=1, maximum=MAX_GPUS)
+        most = math.prod(sizes)
+        num_servers = most if servers is None else integer(servers, "servers", minimum=1, maximum=MAX_GPUS)
+        if num_servers * gpus > MAX_GPUS:
+            field = "levels" if servers is None else "servers"
+            raise InputError(f"= {num_servers} of {gpus} GPUs are more than {MAX_GPUS} GPUs", field=field)
+        gbps = number(inter_server_gbps, "inter_server_gbps", above=0)
+
+        def named(level: int, at: int) -> str:
+            return f"{LEVEL_NAMES[level] if level < len(LEVEL_NAMES) else f'level{level + 1}'}-{at}"
+
+        num_nodes, parent_of = num_servers, {}
+        for level, size in enumerate(sizes):
+            if level > 0:
+                parent_of |= {named(level - 1, at): named(level, at // size) for at in range(num_nodes)}
+            num_nodes = -(-num_nodes // size)
+        at_leaf = [named(0, at // sizes[0]) for at in range(num_servers)]
+        placed = tuple(Server(name=f"s{at}", gpus=gpus, switch=leaf) for at, leaf in enumerate(at_leaf))
+        uplinks_gbps = [gbps]  # a switch that is not full has the uplink of a full one
+        for level, size in enumerate(sizes):
+            ratio = ratios[level] if level < len(ratios) else 1.0
+            uplinks_gbps.append(uplinks_gbps[-1] * size / ratio)
+        switches = switches_above(placed, parent_of, gbps, lambda _, level, __: uplinks_gbps[level])
+        if num_nodes == 1:
+            switches = (*switches[:-1], switches[-1].replace(uplink_gbps=None))
+        return cls(
+            servers=placed,
+            switches=switches,
             inter_server_gbps=gbps,
             intra_server_gbps=INTRA_SERVER_GBPS,
             reduce_gbps=REDUCE_GBPS,

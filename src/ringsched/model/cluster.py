@@ -274,7 +274,8 @@ class Cluster(Replaceable):
         def named(level: int, at: int) -> str:
             return f"{LEVEL_NAMES[level] if level < len(LEVEL_NAMES) else f'level{level + 1}'}-{at}"
 
-        num_nodes, parent_of = num_servers, {}
+        num_nodes = num_servers
+        parent_of: dict[str, str] = {}
         for level, size in enumerate(sizes):
             if level > 0:
                 parent_of |= {named(level - 1, at): named(level, at // size) for at in range(num_nodes)}
@@ -317,6 +318,12 @@ class Cluster(Replaceable):
         """The level of each switch: 1 above servers only, else one more than the highest switch below."""
         heights = _heights(self.switches, {switch.name: switch for switch in self.switches})
         return {name: height + 1 for name, height in heights.items()}
+
+    def level_name(self, level: int) -> str:
+        """Return what to call the servers (level 0) or the switches of a level."""
+        if level == 0:
+            return "servers"
+        return f"level-{level} switches" if self.switch_words is SWITCHES else RACKS.table
 
     @property
     def switch_words(self) -> SwitchWords:

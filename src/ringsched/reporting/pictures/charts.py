@@ -102,12 +102,10 @@ def _draw_levels(panel: Axes, levels: list[int], names: list[str]) -> None:
     for row, level in enumerate(levels):
         if row == 0 or level != levels[row - 1]:
             panel.axhline(row, color="black", linewidth=0.6)
-            last = row + levels.count(level)
             panel.annotate(
-                names[level],
-                (1.005, (row + last) / 2),
+                names[level].removesuffix(" switches").replace("-", " "),
+                (1.005, row + 0.5),
                 xycoords=("axes fraction", "data"),
-                rotation=-90,
                 ha="left",
                 va="center",
                 fontsize=6,

@@ -77,3 +77,29 @@ def test_a_link_too_slow_to_ever_be_done_is_named_as_such(model: str) -> None:
     problem = scenario(slow, job("a", gpus=2, gradient_mb=1e10), time={"model": model})
     with pytest.raises(InputError, match=r"jobs\[0\] 'a': an iteration takes for ever at these link speeds"):
         ringsched.plan(problem)
+
+
+def test_several_nics_add_up() -> None:
+    def content(inter: object, server: object, rack: object) -> dict[str, object]:
+        return {
+            "cluster": {
+                "inter_server_gbps": inter,
+                "intra_server_gbps": 200,
+                "reduce_gbps": 400,
+                "servers": [{"gpus": 2, "rack": "r"}, {"gpus": 2, "uplink_gbps": server, "count": 2}],
+                "racks": {"r": {"uplink_gbps": rack}},
+            }
+        }
+
+    several = ringsched.scenario_from_dict(content([25, 25], [100, 100.5], [400] * 4))
+    assert several.sha256() == ringsched.scenario_from_dict(content(50, 200.5, 1600)).sha256()
+    assert several.cluster.servers[2].uplink_gbps == 200.5
+    for given, said in {
+        (50, (100, 0), 1600): "cluster.servers[1]: uplink_gbps[1] must be a number > 0, not 0",
+        (50, (), 1600): "cluster.servers[1]: uplink_gbps must hold at least one speed",
+        (50, (100,), ("a",)): "cluster.racks.r: uplink_gbps[0] must be a number > 0, not 'a'",
+        ((True,), 1, 1): "cluster: inter_server_gbps[0] must be a number > 0, not true",
+    }.items():
+        with pytest.raises(InputError) as error:
+            ringsched.scenario_from_dict(content(*(list(x) if isinstance(x, tuple) else x for x in given)))
+        assert str(error.value) == said

@@ -42,6 +42,7 @@ from ringsched.cli.progress import Working
 from ringsched.cli.tables import figures_table, show
 from ringsched.cli.values import Assignment
 from ringsched.errors import InputError
+from ringsched.formats.decode import link_gbps
 from ringsched.formats.jobs import job_given
 from ringsched.formats.overrides import override_of
 from ringsched.formats.plan import load_plan
@@ -88,7 +89,7 @@ def _field(written: str) -> Change:
     if override.table == "contention":
         return OtherContention(fields={override.field: override.value} if override.field else override.value)
     if override.field == "inter_server_gbps":
-        return LinkSpeed(inter_server_gbps=override.value)
+        return LinkSpeed(inter_server_gbps=link_gbps(override.value, "inter-server-gbps"))
     return SetField(written=written)
 
 

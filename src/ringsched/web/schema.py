@@ -95,10 +95,22 @@ JOB["required"] = ["name", "gpus", "iterations"]  # the model may give the rest
 
 NEW_JOB = JOB | {"required": ["gpus", "iterations"]}
 
-SERVER = class_schema(Server, count={"type": "integer", "minimum": 1}, **{RACKS.one: {"type": "string"}})
+# Several links, such as the NICs of a server, are summed.
+_SPEED: Schema = {"type": "number"} | _POSITIVE
+_LINKS: Schema = {"anyOf": [_SPEED, {"type": "array", "items": _SPEED, "minItems": 1}]}
+
+SERVER = class_schema(
+    Server,
+    uplink_gbps=_LINKS,
+    count={"type": "integer", "minimum": 1},
+    **{RACKS.one: {"type": "string"}},
+)
 SERVER["required"] = ["gpus"]
 
-SWITCH_TABLE: Schema = {"type": "object", "additionalProperties": class_schema(Switch, name=None)}
+SWITCH_TABLE: Schema = {
+    "type": "object",
+    "additionalProperties": class_schema(Switch, name=None, uplink_gbps=_LINKS),
+}
 
 SCENARIO = object_schema(
     {
@@ -106,6 +118,7 @@ SCENARIO = object_schema(
         "time": TIME,
         "cluster": class_schema(
             Cluster,
+            inter_server_gbps=_LINKS,
             servers={"type": "array", "items": SERVER, "minItems": 1},
             **{words.table: SWITCH_TABLE for words in (SWITCHES, RACKS)},
         ),

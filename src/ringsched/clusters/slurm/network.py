@@ -11,7 +11,7 @@ from typing import Any
 from ringsched.clusters.slurm.commands import Commands
 from ringsched.clusters.slurm.values import gpu_count, read_json, string, words
 from ringsched.errors import AdapterError, InputError
-from ringsched.formats.decode import build, check_keys, parse, table
+from ringsched.formats.decode import build, check_keys, link_gbps, parse, table
 from ringsched.formats.topologies.slurm_conf import topology_in
 from ringsched.formats.topologies.topology import Topology
 from ringsched.importing.cluster import Surroundings, surroundings_of
@@ -186,7 +186,7 @@ def load_network(path: Path) -> Network:
         cluster = table(content.get("cluster", {}), "cluster")
         tables = (SWITCHES.table, RACKS.table)
         check_keys(cluster, (*_SPEEDS, *_SWITCH_UPLINK, *tables, "servers"), (), "cluster")
-        given = {key: number(cluster[key], key, above=0) for key in _SPEEDS if key in cluster}
+        given = {key: number(_speed(cluster, key), key, above=0) for key in _SPEEDS if key in cluster}
         contention, time = (table(content.get(name, {}), name) for name in ("contention", "time"))
         check_keys(contention, [entry.name for entry in fields(Contention)], (), "contention")
         check_keys(time, [entry.name for entry in fields(Time)], (), "time")
@@ -200,6 +200,10 @@ def load_network(path: Path) -> Network:
         )
     except InputError as error:
         raise error.located(file=str(path)) from None
+
+
+def _speed(cluster: Mapping[str, object], key: str) -> Any:
+    return link_gbps(cluster[key], key, "cluster") if key == "inter_server_gbps" else cluster[key]
 
 
 def _network_of(surroundings: Surroundings) -> Network:
@@ -230,5 +234,6 @@ def _uplinks(cluster: Mapping[str, object], *tables: str) -> dict[str, float]:
             check_keys(table(value, place), ("uplink_gbps",), ("uplink_gbps",), place)
             if name in uplinks:
                 raise InputError(f"duplicates the switch name {name!r}", field="name", place=place)
-            uplinks[name] = number(table(value, place)["uplink_gbps"], "uplink_gbps", above=0)
+            speed = link_gbps(table(value, place)["uplink_gbps"], "uplink_gbps", place)
+            uplinks[name] = number(speed, "uplink_gbps", above=0)
     return uplinks

@@ -177,9 +177,9 @@ def _job_warnings(scenario: Scenario, kinds: Sequence[JobKind]) -> Iterator[str]
 
 def _cluster_warnings(scenario: Scenario, links: Sequence[LinkLevel]) -> Iterator[str]:
     cluster, contention = scenario.cluster, scenario.contention
-    if cluster.intra_server_gbps < cluster.inter_server_gbps:
+    if min(cluster.inside_gbps) < cluster.inter_server_gbps:
         yield (
-            f"intra_server_gbps {cluster.intra_server_gbps:g} is below inter_server_gbps "
+            f"intra_server_gbps {min(cluster.inside_gbps):g} is below inter_server_gbps "
             f"{cluster.inter_server_gbps:g}: links inside servers are usually faster"
         )
     for link in links:

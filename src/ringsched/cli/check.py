@@ -18,7 +18,7 @@ from ringsched.cli.tables import figures_table, show
 from ringsched.errors import InputError
 from ringsched.formats.scenario import load_scenario, locate
 from ringsched.formatting import counted, duration
-from ringsched.model import Contention, Scenario
+from ringsched.model import Cluster, Contention, Scenario
 
 
 @click.command("check", cls=Command)
@@ -84,8 +84,14 @@ def _head(scenario: Scenario) -> list[str]:
         f"servers     {len(cluster.servers)} ({of}): {counted(num_gpus, 'GPU')}{out}",
         f"time        {clock}{horizon}",
         f"contention  {_contention(scenario.contention)}",
-        f"in servers  {cluster.intra_server_gbps:g} Gbit/s, reduction {cluster.reduce_gbps:g} Gbit/s",
+        f"in servers  {_inside(cluster)}, reduction {cluster.reduce_gbps:g} Gbit/s",
     ]
+
+
+def _inside(cluster: Cluster) -> str:
+    """Return the speed inside servers, and from how many GPUs on it is another."""
+    steps = [f"{gbps:g} from {gpus} GPUs on" for gpus, gbps in cluster.intra_server_steps[1:]]
+    return ", ".join([f"{cluster.intra_server_gbps:g} Gbit/s", *steps])
 
 
 def _contention(contention: Contention) -> str:

@@ -88,6 +88,7 @@ def scenario_from_dict(content: Mapping[str, Any], *, directory: Path | None = N
     tables = tuple(words.table for words in _SWITCH_WORDS)
     check_keys(cluster, (*_SPEEDS, "servers", *tables), (*_SPEEDS, "servers"), "cluster")
     speeds = {key: cluster[key] for key in _SPEEDS}
+    speeds["intra_server_gbps"] = _inside(speeds["intra_server_gbps"])
     speeds["inter_server_gbps"] = link_gbps(speeds["inter_server_gbps"], "inter_server_gbps", "cluster")
     switches, servers = _switches(cluster), _servers(array(cluster["servers"], "cluster.servers"))
     return build(
@@ -101,6 +102,17 @@ def scenario_from_dict(content: Mapping[str, Any], *, directory: Path | None = N
         | ({"name": content["name"]} if "name" in content else {}),
         None,
     )
+
+
+def _inside(value: Any) -> Any:
+    """Return the speed inside servers, or a table of it with the numbers of GPUs as integers."""
+    if not isinstance(value, dict):
+        return value
+    for key in value:
+        if not (isinstance(key, str) and key.isdecimal() and key.isascii()):
+            problem = f"has the key {key!r}, which is not a number of GPUs; write {{2 = 600, 8 = 400}}"
+            raise InputError(problem, field="intra_server_gbps", place="cluster")
+    return {int(key): speed for key, speed in value.items()}
 
 
 def _section(kind: type[Contention | Time], content: Mapping[str, Any], place: str) -> dict[str, Any]:

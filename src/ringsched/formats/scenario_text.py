@@ -193,5 +193,7 @@ def _inline(fields: Mapping[str, Any]) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a number, a list of them or a text, which TOML and JSON write alike."""
+    """Return a number, a list of them or a text, which TOML and JSON write alike; or a table."""
+    if isinstance(value, Mapping):
+        return _inline(value)
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

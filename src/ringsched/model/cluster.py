@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 from ringsched.errors import InputError, UnknownName
@@ -144,6 +145,19 @@ class Cluster(Replaceable):
 
     The network is a tree. Switches are kept level by level from the servers up, those of a level in the
     order in which the servers first reach them, so that nothing depends on the order of keys in a file.
+
+    `intra_server_gbps` may be given as a table by the number of GPUs that a job uses in the server, such as
+    `{2: 600, 8: 400}`: 600 with 2 to 7 GPUs, 400 with more. It then becomes the speed between two GPUs, and
+    `intra_server_steps` has the table.
+
+    Examples
+    --------
+    >>> servers = (Server(name="a", gpus=8),)
+    >>> cluster = Cluster(
+    ...     servers=servers, inter_server_gbps=100, intra_server_gbps={2: 600, 5: 400}, reduce_gbps=400
+    ... )
+    >>> cluster.intra_server_gbps, cluster.intra_server_steps, cluster.inside_gbps
+    (600.0, ((2, 600.0), (5, 400.0)), (600.0, 600.0, 600.0, 600.0, 600.0, 400.0))
     """
 
     servers: tuple[Server, ...]
@@ -151,8 +165,13 @@ class Cluster(Replaceable):
     intra_server_gbps: float
     reduce_gbps: float
     switches: tuple[Switch, ...] = ()
+    intra_server_steps: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
+        given: object = self.intra_server_gbps
+        if isinstance(given, Mapping):
+            settle(self, intra_server_steps=tuple(given.items()), intra_server_gbps=math.nan)
+        self._settle_steps(from_table=isinstance(given, Mapping))
         servers = tuple(
             instance(server, f"servers[{at}]", Server)
             for at, server in enumerate(sequence(self.servers, "servers", "servers"))
@@ -170,6 +189,28 @@ class Cluster(Replaceable):
         settle(self, servers=servers, switches=_checked_tree(switches, servers))
         if sum(server.gpus for server in servers) > MAX_GPUS:
             raise InputError(f"hold more than {MAX_GPUS} GPUs in all", field="servers")
+
+    def _settle_steps(self, *, from_table: bool) -> None:
+        """Check the table of speeds inside servers; one speed that is given later replaces the table."""
+        steps = []
+        for gpus, gbps in self.intra_server_steps:
+            field = f"intra_server_gbps.{gpus}"
+            steps.append((integer(gpus, field, minimum=2, maximum=MAX_GPUS), number(gbps, field, above=0)))
+        steps.sort()
+        if (steps or from_table) and [gpus for gpus, _ in steps[:1]] != [2]:
+            raise InputError("is missing: the speed between two GPUs", field="intra_server_gbps.2")
+        if from_table:
+            settle(self, intra_server_gbps=steps[0][1])
+        is_table = len(steps) > 1 and self.intra_server_gbps == steps[0][1]
+        settle(self, intra_server_steps=tuple(steps) if is_table else ())
+
+    @property
+    def inside_gbps(self) -> tuple[float, ...]:
+        """The speeds inside a server by the number of its GPUs that a job uses; the last holds beyond."""
+        speeds = [self.intra_server_gbps] * 3  # with 0 and 1 GPUs nothing is sent
+        for (_, gbps), (upper, _) in pairwise(self.intra_server_steps):
+            speeds += [gbps] * (upper - len(speeds))
+        return (*speeds, *(gbps for _, gbps in self.intra_server_steps[1:][-1:]))
 
     @classmethod
     def of_servers(
@@ -339,7 +380,9 @@ class Cluster(Replaceable):
         servers = (server.expanded() for server in self.servers)
         fields: dict[str, Any] = {
             "inter_server_gbps": self.inter_server_gbps,
-            "intra_server_gbps": self.intra_server_gbps,
+            "intra_server_gbps": self.intra_server_gbps
+            if not self.intra_server_steps
+            else {str(gpus): gbps for gpus, gbps in self.intra_server_steps},
             "reduce_gbps": self.reduce_gbps,
             "servers": [
                 {words.one if key == "switch" else key: value for key, value in server.items()}

@@ -99,6 +99,20 @@ NEW_JOB = JOB | {"required": ["gpus", "iterations"]}
 _SPEED: Schema = {"type": "number"} | _POSITIVE
 _LINKS: Schema = {"anyOf": [_SPEED, {"type": "array", "items": _SPEED, "minItems": 1}]}
 
+_INSIDE: Schema = {
+    "anyOf": [
+        _SPEED,
+        {
+            "type": "object",
+            "properties": {"2": _SPEED},
+            "required": ["2"],
+            "patternProperties": {"^([2-9]|[1-9][0-9]{1,5})$": _SPEED},
+            "additionalProperties": False,
+            "description": "by the number of GPUs that a job uses in the server",
+        },
+    ]
+}
+
 SERVER = class_schema(
     Server,
     uplink_gbps=_LINKS,
@@ -119,6 +133,8 @@ SCENARIO = object_schema(
         "cluster": class_schema(
             Cluster,
             inter_server_gbps=_LINKS,
+            intra_server_gbps=_INSIDE,
+            intra_server_steps=None,
             servers={"type": "array", "items": SERVER, "minItems": 1},
             **{words.table: SWITCH_TABLE for words in (SWITCHES, RACKS)},
         ),

@@ -71,6 +71,7 @@ NAVIGATION = {
         "how-to/deploy-on-slurm",
         "how-to/size-a-cluster",
         "how-to/import-a-trace",
+        "how-to/import-a-topology",
         "how-to/choose-a-contention-model",
         "how-to/add-a-contention-model",
         "how-to/compare-policies-fairly",

@@ -72,7 +72,7 @@ def clusters(draw: st.DrawFn, max_servers: int = 5, max_gpus: int = 6, max_depth
         servers=tuple(servers),
         switches=switches,
         inter_server_gbps=10.0,
-        intra_server_gbps=draw(st.sampled_from([100.0, 7.7460])),
+        intra_server_gbps=draw(st.sampled_from([100.0, 7.7460, {2: 100.0, 3: 6.5, 5: 4.0}])),
         reduce_gbps=400.0,
     )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ringsched.formats.plan import load_plan, save_plan
     from ringsched.formats.scenario import load_scenario, scenario_from_dict
     from ringsched.formats.scenario_text import save_scenario
-    from ringsched.importing import import_trace
+    from ringsched.importing import import_topology, import_trace
     from ringsched.model.cluster import Cluster, Server, Switch
     from ringsched.model.contention import Contention
     from ringsched.model.job import Job
@@ -60,6 +60,7 @@ _LATER = {
     "load_scenario": "ringsched.formats.scenario",
     "scenario_from_dict": "ringsched.formats.scenario",
     "save_scenario": "ringsched.formats.scenario_text",
+    "import_topology": "ringsched.importing",
     "import_trace": "ringsched.importing",
     "Cluster": "ringsched.model.cluster",
     "Server": "ringsched.model.cluster",
@@ -108,6 +109,7 @@ __all__ = [
     "compare",
     "explain",
     "generate",
+    "import_topology",
     "import_trace",
     "list_policies",
     "load_plan",

@@ -211,3 +211,40 @@ def test_processes_write_the_same_bytes() -> None:
         for hash_seed in ("0", "1")
     }
     assert len(outputs) == 1
+
+
+def test_networks_of_several_levels(tmp_path: Path) -> None:
+    output = tmp_path / "deep.json"
+    levels = ("--levels", "4:2:2", "--oversubscription", "1:2", "--inter-server-gbps", 10)
+    jobs = ("uniform", "--jobs", 5, "--size-mix", "4", "-o", output)
+    assert run("generate", *jobs, *levels).exit_code == 0
+    cluster = ringsched.load_scenario(output).cluster
+    assert cluster == Cluster.of_levels((4, 2, 2), inter_server_gbps=10, oversubscription=(1, 2))
+    assert len(cluster.servers) == 16
+    assert [(switch.name, switch.uplink_gbps, switch.parent) for switch in cluster.switches] == [
+        ("leaf-0", 40, "spine-0"), ("leaf-1", 40, "spine-0"), ("leaf-2", 40, "spine-1"),
+        ("leaf-3", 40, "spine-1"), ("spine-0", 40, "core-0"), ("spine-1", 40, "core-0"),
+        ("core-0", None, None),
+    ]  # fmt: skip
+    # More servers than one highest switch has: there are several, and the last need not be full.
+    assert run("generate", *jobs, *levels, "--servers", 33).exit_code == 0
+    cluster = ringsched.load_scenario(output).cluster
+    assert [server.switch for server in cluster.servers][31:] == ["leaf-7", "leaf-8"]
+    assert [switch.uplink_gbps for switch in cluster.switches if switch.parent is None] == [80, 80, 80]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--levels", "8:x"), "--levels must be numbers from the servers up, such as 8:4:2, not '8:x'"),
+        (("--levels", "8:0"), "--levels must be an integer >= 1, not 0"),
+        (("--levels", "8", "--racks", 2), "--racks cannot be combined with --levels; keep one of them"),
+        (("--levels", "8", "--rack-uplink-gbps", 2), "--rack-uplink-gbps cannot be combined with --levels"),
+        (("--oversubscription", "2"), "--oversubscription is only allowed with --levels"),
+        (("--levels", "8", "--oversubscription", "1:2"), "--oversubscription has 2 ratios for 1 level"),
+        (("--levels", "8", "--oversubscription", "0"), "--oversubscription must be a number > 0, not 0"),
+        (("--levels", "10000:10000"), "--levels = 100000000 of 8 GPUs are more than 1000000 GPUs"),
+    ],
+)
+def test_levels_that_cannot_be(options: tuple[object, ...], said: str) -> None:
+    assert sentence(run("generate", "poisson", *options)).startswith(f"Error: {said}")

@@ -74,6 +74,7 @@ def test_an_option_has_one_kind_of_value() -> None:
         "--output": {"FILE", "PATH", "DIR"},
         "-o": {"FILE", "PATH", "DIR"},
         "--gpus-per-server": {"N", "A,B,..."},  # of `slurm local`, a number for each server
+        "--levels": {"N:N:...", "A,B,..."},  # of `topology`, the names of the levels
         "--concurrent": {"N", "N,..."},  # of `calibrate fit`, a number for each file
     }
     assert {name: found for name, found in kinds.items() if len(found) > 1} == alike

@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from tests.cli.helpers import FULL, run, sentence, write_json
 
+from ringsched import Cluster, Scenario
+from ringsched.analysis.whatif.changes import LevelSpeed, LinkFactor
+from ringsched.contention.network import network_of
+
 FIRST = "examples/first.toml"
 JOB = "gpus=12,iterations=20000,model=resnet50"
 
@@ -222,3 +226,47 @@ def test_nothing_is_compared_with_totals_that_are_not_true(
         f"wrong.json: plan: {field} does not follow from the plan's jobs; "
         "`ringsched verify` lists the violations"
     )
+
+
+def test_links_of_one_level(tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    deep = ("--levels", "2:2:2", "--oversubscription", "1:4", "--inter-server-gbps", 10)
+    assert run("generate", "uniform", "--jobs", 6, "--size-mix", "16", *deep, "-o", file).exit_code == 0
+    result = run(
+        "whatif", file, "--link-factor", "2@0", "--link-factor", "2@2", "--link-gbps", "40@2", "--json"
+    )
+    labels = [variant["label"] for variant in json.loads(result.stdout)["variants"]]
+    assert labels == [
+        "server links 2 times as fast",
+        "level-2 links 2 times as fast",
+        "40 Gbit/s level-2 links, not 10",
+    ]
+    levels = "0 (servers), 1 (level-1 switches) and 2 (level-2 switches)"
+    for option, said in {
+        (
+            "--link-factor",
+            "2@3",
+        ): f"level-3 links 2 times as fast: there are no such links, only those of level {levels}",
+        ("--link-factor", "2@x"): "--link-factor must be a number, or with a level such as 2@1, not '2@x'",
+        ("--link-gbps", "40"): "--link-gbps must be a speed and a level such as 400@1, not '40'",
+        ("--link-gbps", "-1@0"): "--link-gbps must be a number > 0, not -1",
+    }.items():
+        assert said in sentence(run("whatif", file, *option)), option
+
+
+@pytest.mark.parametrize("level", [None, 0, 1, 2])
+def test_a_factor_and_a_speed_change_only_their_level(level: int | None) -> None:
+    cluster = Cluster.of_levels((2, 2, 2), inter_server_gbps=10)
+    own = cluster.servers[0].replace(uplink_gbps=40.0)
+    scenario = Scenario(cluster=cluster.replace(servers=(own, *cluster.servers[1:])), jobs=())
+    before, after = (
+        network_of(each.cluster).uplink_gbps
+        for each in (scenario, LinkFactor(factor=3.0, level=level).apply(scenario))
+    )
+    levels = [0] * 8 + [1] * 4 + [2] * 2 + [3]
+    for speed, new, at in zip(before, after, levels, strict=True):
+        assert new == (3 * speed if level in (None, at) else speed)
+    if level is not None:
+        after = network_of(LevelSpeed(gbps=7.0, level=level).apply(scenario).cluster).uplink_gbps
+        for speed, new, at in zip(before, after, levels, strict=True):
+            assert new == (7.0 if level == at else speed)

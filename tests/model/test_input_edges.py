@@ -77,3 +77,73 @@ def test_a_link_too_slow_to_ever_be_done_is_named_as_such(model: str) -> None:
     problem = scenario(slow, job("a", gpus=2, gradient_mb=1e10), time={"model": model})
     with pytest.raises(InputError, match=r"jobs\[0\] 'a': an iteration takes for ever at these link speeds"):
         ringsched.plan(problem)
+
+
+def test_several_nics_add_up() -> None:
+    def content(inter: object, server: object, rack: object) -> dict[str, object]:
+        return {
+            "cluster": {
+                "inter_server_gbps": inter,
+                "intra_server_gbps": 200,
+                "reduce_gbps": 400,
+                "servers": [{"gpus": 2, "rack": "r"}, {"gpus": 2, "uplink_gbps": server, "count": 2}],
+                "racks": {"r": {"uplink_gbps": rack}},
+            }
+        }
+
+    several = ringsched.scenario_from_dict(content([25, 25], [100, 100.5], [400] * 4))
+    assert several.sha256() == ringsched.scenario_from_dict(content(50, 200.5, 1600)).sha256()
+    assert several.cluster.servers[2].uplink_gbps == 200.5
+    for given, said in {
+        (50, (100, 0), 1600): "cluster.servers[1]: uplink_gbps[1] must be a number > 0, not 0",
+        (50, (), 1600): "cluster.servers[1]: uplink_gbps must hold at least one speed",
+        (50, (100,), ("a",)): "cluster.racks.r: uplink_gbps[0] must be a number > 0, not 'a'",
+        ((True,), 1, 1): "cluster: inter_server_gbps[0] must be a number > 0, not true",
+    }.items():
+        with pytest.raises(InputError) as error:
+            ringsched.scenario_from_dict(content(*(list(x) if isinstance(x, tuple) else x for x in given)))
+        assert str(error.value) == said
+
+
+def test_speeds_inside_servers_by_gpus_in_use(tmp_path: Path) -> None:
+    def content(intra: object) -> dict[str, Any]:
+        speeds = {"inter_server_gbps": 10, "intra_server_gbps": intra, "reduce_gbps": 400}
+        return {"cluster": speeds | {"servers": [{"gpus": 8}, {"gpus": 8}]}}
+
+    table = ringsched.scenario_from_dict(content({"8": 300, "2": 600, "4": 450.5}))
+    assert table.cluster.inside_gbps == (600, 600, 600, 600, 450.5, 450.5, 450.5, 450.5, 300)
+    assert table.expanded()["cluster"]["intra_server_gbps"] == {"2": 600.0, "4": 450.5, "8": 300.0}
+    for name in ("copy.toml", "copy.json"):
+        ringsched.save_scenario(table, tmp_path / name)
+        assert ringsched.load_scenario(tmp_path / name) == table
+    # A table of one step is one speed, and one speed that is set later replaces a table.
+    one = ringsched.scenario_from_dict(content(600))
+    assert ringsched.scenario_from_dict(content({"2": 600})).sha256() == one.sha256()
+    assert table.cluster.replace(intra_server_gbps=200.0).intra_server_steps == ()
+    assert table.cluster.replace(inter_server_gbps=20.0).inside_gbps == table.cluster.inside_gbps
+    for said, given in {
+        "cluster: intra_server_gbps.2 is missing: the speed between two GPUs": {"4": 450},
+        "cluster: intra_server_gbps.1 must be an integer >= 2, not 1": {"1": 600, "2": 600},
+        "cluster: intra_server_gbps.4 must be a number > 0, not 0": {"2": 600, "4": 0},
+        "cluster: intra_server_gbps has the key 'a', which is not a number of GPUs; "
+        "write {2 = 600, 8 = 400}": {"a": 1},
+    }.items():
+        with pytest.raises(InputError) as error:
+            ringsched.scenario_from_dict(content(given))
+        assert str(error.value) == said
+    with pytest.raises(InputError, match=r"intra_server_gbps\.2 is missing"):
+        ringsched.scenario_from_dict(content({}))
+
+
+def test_an_iteration_takes_the_speed_of_the_fullest_server() -> None:
+    one = job(gpus=6, iterations=10, gradient_mb=600, backward_ms=1)
+    speeds = {"intra_server_gbps": {2: 800.0, 4: 20.0}, "inter_server_gbps": 100.0}
+    times = {}
+    for placement in ({"s0": [0, 1, 2, 3], "s1": [0, 1]}, {"s0": [0, 1, 2], "s1": [0, 1, 2]}):
+        running = one.replace(running_on=placement, name="one")
+        case = scenario(cluster(8, 8, **speeds), running, time={"model": "continuous"})
+        plan = ringsched.plan(case, "first-fit")
+        assert ringsched.verify(case, plan).valid
+        times[len(placement["s0"])] = plan.makespan_s
+    exchanged_gbit = 2 * 600 * 8e-3 * 5 / 6
+    assert times[4] - times[3] == pytest.approx(10 * exchanged_gbit * (1 / 20 - 1 / 100))

@@ -141,8 +141,7 @@ def iteration_times(
     taus = {}
     for job, placement, nodes in crossing:
         links = [speeds[v] / contention_factor(scenario.contention, n[v], number) for v in nodes]
-        if any(len(held) >= 2 for held in placement.values()):
-            links.append(number(scenario.cluster.intra_server_gbps))
+        links += [number(inside(scenario, len(held))) for held in placement.values() if len(held) >= 2]
         num_servers = sum(1 for held in placement.values() if held)
         taus[job.name] = tau_at(scenario, job, min(links, default=None), num_servers, number)
     return taus
@@ -159,8 +158,7 @@ def _fair_iteration_times(
     bits, wanted, links_of = {}, {}, {}
     for job, placement, nodes in crossing:
         links = [speeds[v] for v in nodes]
-        if any(len(held) >= 2 for held in placement.values()):
-            links.append(number(scenario.cluster.intra_server_gbps))
+        links += [number(inside(scenario, len(held))) for held in placement.values() if len(held) >= 2]
         num_servers = sum(1 for held in placement.values() if held)
         taus[job.name] = tau_at(scenario, job, min(links, default=None), num_servers, number)
         exchanged = 2 * number(job.gradient_mb) * 8 / 1000 * (job.gpus - 1) / job.gpus
@@ -181,8 +179,7 @@ def phased_iteration_times(
     rings, links_of = {}, {}
     for job, placement, nodes in crossing:
         links = [speeds[v] for v in nodes]
-        if any(len(held) >= 2 for held in placement.values()):
-            links.append(Fraction(scenario.cluster.intra_server_gbps))
+        links += [Fraction(inside(scenario, len(held))) for held in placement.values() if len(held) >= 2]
         num_servers = sum(1 for held in placement.values() if held)
         found[job.name] = tau_at(scenario, job, min(links, default=None), num_servers), None
         gbit = 2 * Fraction(job.gradient_mb) * 8 / 1000 * (job.gpus - 1) / job.gpus
@@ -265,14 +262,22 @@ def origin_ticks(scenario: Scenario) -> Amount:
     return min((release_ticks(scenario, job) for job in scenario.jobs), default=0)
 
 
+def inside(scenario: Scenario, held: int) -> float:
+    """The speed inside a server of which a job holds so many GPUs."""
+    table = (
+        dict(scenario.cluster.expanded()["intra_server_gbps"]) if scenario.cluster.intra_server_steps else {}
+    )
+    reached = [int(gpus) for gpus in table if int(gpus) <= held]
+    return float(table[str(max(reached))]) if reached else scenario.cluster.intra_server_gbps
+
+
 def best_case_tau(scenario: Scenario, job: Job) -> Fraction:
     """The shorter of one server (a) and the fewest servers, at least two (b)."""
     sizes = sorted((server.capacity for server in scenario.cluster.servers), reverse=True)
     speeds = [speed for (kind, _), speed in uplinks(scenario).items() if kind == "server"]
     options = []
     if sizes[0] >= job.gpus:
-        intra = Fraction(scenario.cluster.intra_server_gbps)
-        options.append(tau_at(scenario, job, intra, 1))
+        options.append(tau_at(scenario, job, Fraction(inside(scenario, job.gpus)), 1))
     if job.gpus >= 2 and len(sizes) >= 2:
         fewest = next(k for k in range(len(sizes) + 1) if sum(sizes[:k]) >= job.gpus)
         fastest = max(speeds) / contention_factor(scenario.contention, 1)
@@ -287,13 +292,14 @@ def worst_case_tau(scenario: Scenario, job: Job) -> Fraction:
     num_servers = min(job.gpus, len(scenario.cluster.servers))
     rings = sum(1 for other in scenario.jobs if other.gpus >= 2)
     capacity = capacities(scenario)
-    links: list[Amount] = [Fraction(scenario.cluster.intra_server_gbps)]
+    most = max(2, min(job.gpus, max(server.capacity for server in scenario.cluster.servers)))
+    intra = Fraction(min(inside(scenario, held) for held in range(2, most + 1)))
+    links: list[Amount] = [intra]
     if num_servers >= 2:
         for v, speed in uplinks(scenario).items():
             n = max(1, min(capacity[v], rings))
             links.append(speed / contention_factor(scenario.contention, n))
     if scenario.contention.model == "max-min" and num_servers >= 2:
-        intra = Fraction(scenario.cluster.intra_server_gbps)
         alone = tau_at(scenario, job, min(intra, *uplinks(scenario).values()), num_servers)
         exchanged = 2 * Fraction(job.gradient_mb) * 8 / 1000 * (job.gpus - 1) / job.gpus
         return Fraction(max(alone, exchanged / min(links[1:])))

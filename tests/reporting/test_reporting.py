@@ -391,3 +391,19 @@ def test_nobody_is_praised_for_busy_gpus() -> None:
     figures = {each["name"]: each for each in drawn(contended())["plans"][0]["summary"]["figures"]}
     assert figures["GPU utilisation"]["better"] is None
     assert figures["makespan"]["better"] == "low"
+
+
+def test_links_are_in_the_order_of_their_levels() -> None:
+    """The page puts a heading above each level."""
+    deep = ringsched.Cluster.of_levels((2, 2, 2), 2, inter_server_gbps=10)
+    problem = scenario(deep, job("a", 10, gradient_mb=1), job("b", 6, gradient_mb=1))
+    data = drawn(problem)
+    assert data["cluster"]["linkLevels"] == [
+        "servers", "level-1 switches", "level-2 switches", "level-3 switches",
+    ]  # fmt: skip
+    links = data["plans"][0]["links"]
+    levels = [link["level"] for link in links]
+    assert levels == sorted(levels)
+    assert {(link["level"], link["name"].rstrip("0123456789")) for link in links} == {
+        (0, "s"), (1, "switch leaf-"), (2, "switch spine-"),
+    }  # fmt: skip

@@ -104,19 +104,17 @@ def check(scenario: Scenario) -> ScenarioCheck:
 
 def _links(problem: Problem) -> Iterator[LinkLevel]:
     """Yield the links by level and speed; a switch without an uplink has none."""
-    network = problem.network
-    level_of: dict[int, int] = {}
+    network, cluster = problem.network, problem.scenario.cluster
+    switch_levels = cluster.switch_levels
+    levels = [0] * network.num_servers + [switch_levels[switch.name] for switch in cluster.switches]
+    used = {node for server in range(network.num_servers) for node in network.path(server)}
     below_gbps: dict[int, float] = {}
-    for server in range(network.num_servers):
-        for level, node in enumerate(network.path(server)):
-            if node not in level_of:
-                parent = network.parent_of[node]
-                below_gbps[parent] = below_gbps.get(parent, 0.0) + network.uplink_gbps[node]
-            level_of[node] = max(level, level_of.get(node, 0))
     groups: dict[tuple[int, float], list[int]] = {}
-    for node, level in level_of.items():
-        if math.isfinite(network.uplink_gbps[node]):
-            groups.setdefault((level, network.uplink_gbps[node]), []).append(node)
+    for node in sorted(used):
+        parent, speed = network.parent_of[node], network.uplink_gbps[node]
+        below_gbps[parent] = below_gbps.get(parent, 0.0) + speed
+        if math.isfinite(speed):
+            groups.setdefault((levels[node], speed), []).append(node)
     for (level, speed), nodes in sorted(groups.items()):
         ratios = [below_gbps[node] / speed for node in nodes] if level else []
         yield LinkLevel(
@@ -233,9 +231,9 @@ def _as_many_parameters(job: Job) -> str | None:
 
 def _cluster_warnings(scenario: Scenario, links: Sequence[LinkLevel]) -> Iterator[str]:
     cluster, contention = scenario.cluster, scenario.contention
-    if cluster.intra_server_gbps < cluster.inter_server_gbps:
+    if min(cluster.inside_gbps) < cluster.inter_server_gbps:
         yield (
-            f"intra_server_gbps {cluster.intra_server_gbps:g} is below inter_server_gbps "
+            f"intra_server_gbps {min(cluster.inside_gbps):g} is below inter_server_gbps "
             f"{cluster.inter_server_gbps:g}: links inside servers are usually faster"
         )
     for link in links:

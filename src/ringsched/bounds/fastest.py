@@ -3,7 +3,7 @@
 The core's best case takes the fewest servers and the fastest uplink as if they always came together.
 Here a job that spans servers gets only servers that exist: those behind slow uplinks slow it down, a job
 that fits below no switch crosses uplinks of switches, and two of its GPUs in one server exchange over its
-inside.
+inside. Where the speed inside depends on the GPUs in use, the fastest one counts: a lower bound.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ def fastest_of(problem: Problem) -> Fastest:
     largest = max(problem.network.capacity[: problem.num_servers])
     sizes = sorted({problem.gpus[job] for job in problem.queued if problem.gpus[job] >= 2})
     speeds = spread_speeds(problem.network, sizes)
-    alone = Speed(problem.network.intra_server_gbps, 1)
     packed, spread = [], []
     for job, gpus in enumerate(problem.gpus):
         if job in problem.running:
@@ -55,7 +54,8 @@ def fastest_of(problem: Problem) -> Fastest:
             packed.append(math.inf if several else problem.best_case[job])
             spread.append(problem.best_case[job] if several else math.inf)
         else:
-            packed.append(_duration(problem, job, [alone] if gpus <= largest else []))
+            alone = [Speed(problem.network.inside(gpus), 1)] if gpus <= largest else []
+            packed.append(_duration(problem, job, alone))
             spread.append(_duration(problem, job, speeds.get(gpus, [])))
     return Fastest(tuple(packed), tuple(spread), tuple(map(min, packed, spread)))
 
@@ -63,8 +63,11 @@ def fastest_of(problem: Problem) -> Fastest:
 def spread_speeds(network: Network, sizes: Sequence[int]) -> dict[int, list[Speed]]:
     """Return, for each size, the speeds of spread placements that no other beats in both respects."""
     found: dict[int, set[Speed]] = {gpus: set() for gpus in sizes}
+    largest = max(network.capacity[: network.num_servers])
+    # At least one of its GPUs is in another server.
+    inside = [max(network.speeds_inside(min(gpus - 1, largest))) for gpus in sizes]
     for links, capacities in _pools(network):
-        for gpus, speed in _fewest_servers(links, capacities, sizes, network.intra_server_gbps):
+        for gpus, speed in _fewest_servers(links, capacities, sizes, inside):
             found[gpus].add(speed)
         # One GPU on each server avoids the servers' insides.
         fastest = np.sort(links)[::-1].tolist()
@@ -75,7 +78,7 @@ def spread_speeds(network: Network, sizes: Sequence[int]) -> dict[int, list[Spee
 
 
 def _fewest_servers(
-    links: Floats, capacities: Integers, sizes: Sequence[int], intra_gbps: float
+    links: Floats, capacities: Integers, sizes: Sequence[int], inside: Sequence[float]
 ) -> Iterator[tuple[int, Speed]]:
     """Yield, for every bandwidth of a link, the fewest servers that all reach it and hold each size.
 
@@ -90,7 +93,7 @@ def _fewest_servers(
         better = np.flatnonzero((needed < fewest) & (needed <= len(total)))
         fewest[better] = needed[better]
         for at in better.tolist():
-            within = math.inf if needed[at] >= sizes[at] else intra_gbps
+            within = math.inf if needed[at] >= sizes[at] else inside[at]
             yield sizes[at], Speed(min(bandwidth, within), int(needed[at]))
 
 

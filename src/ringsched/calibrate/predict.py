@@ -212,7 +212,7 @@ def fabric_of_servers(jobs: Sequence[Placed], calibration: Calibration, model: s
             capacity=tuple(gpus_on),
             num_servers=len(gpus_on),
             num_levels=1,
-            intra_server_gbps=calibration.intra_server_gbps or math.inf,
+            inside_gbps=(calibration.intra_server_gbps or math.inf,) * 3,
         ),
         model_of(settings.replace(**calibration.contention_fields(settings))),
         (calibration.server_latency_ms or 0.0) * 1e-3,

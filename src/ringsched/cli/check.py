@@ -18,7 +18,7 @@ from ringsched.cli.tables import figures_table, show
 from ringsched.errors import InputError
 from ringsched.formats.scenario import load_scenario, locate
 from ringsched.formatting import counted, duration
-from ringsched.model import Contention, Scenario
+from ringsched.model import Cluster, Contention, Scenario
 
 
 @click.command("check", cls=Command)
@@ -48,7 +48,7 @@ def check_command(
         click.echo(json.dumps(_content(found), indent=1, ensure_ascii=False))
         return
     written = [] if output is None else ["", written_line(output)]
-    show([*_head(scenario), *map(_link_line, found.links), *_kinds(found), *_warnings(found), *written])
+    show([*_head(scenario), *map(link_line, found.links), *_kinds(found), *_warnings(found), *written])
 
 
 def _content(found: ScenarioCheck) -> dict[str, Any]:
@@ -85,8 +85,14 @@ def _head(scenario: Scenario) -> list[str]:
         f"servers     {len(cluster.servers)} ({of}): {counted(num_gpus, 'GPU')}{out}",
         f"time        {clock}{horizon}",
         f"contention  {_contention(scenario.contention)}",
-        f"in servers  {cluster.intra_server_gbps:g} Gbit/s, reduction {cluster.reduce_gbps:g} Gbit/s",
+        f"in servers  {_inside(cluster)}, reduction {cluster.reduce_gbps:g} Gbit/s",
     ]
+
+
+def _inside(cluster: Cluster) -> str:
+    """Return the speed inside servers, and from how many GPUs on it is another."""
+    steps = [f"{gbps:g} from {gpus} GPUs on" for gpus, gbps in cluster.intra_server_steps[1:]]
+    return ", ".join([f"{cluster.intra_server_gbps:g} Gbit/s", *steps])
 
 
 def _contention(contention: Contention) -> str:
@@ -98,7 +104,8 @@ def _contention(contention: Contention) -> str:
     return f"model {contention.model_name}, {given}" if given else f"model {contention.model_name}"
 
 
-def _link_line(link: LinkLevel) -> str:
+def link_line(link: LinkLevel) -> str:
+    """Return a line about the links of one level and speed."""
     what = "server" if link.level == 0 else "switch" if link.level == 1 else f"switch of level {link.level}"
     line = f"links       {counted(link.count, 'uplink')} of a {what}, {link.uplink_gbps:g} Gbit/s"
     if link.oversubscription is None:

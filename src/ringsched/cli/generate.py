@@ -13,7 +13,7 @@ from ringsched.cli.command import COMMON, Group, option
 from ringsched.cli.files import check_output, options_for_arguments, put_scenario, written_line
 from ringsched.cli.options import json_option, scenario_output_option
 from ringsched.cli.progress import Working
-from ringsched.cli.values import DURATION, Duration, Name
+from ringsched.cli.values import DURATION, RATIOS, SIZES, Duration, Name
 from ringsched.errors import InputError
 from ringsched.formats.catalogue import TIMED
 from ringsched.model import Cluster, Scenario, Time
@@ -57,6 +57,8 @@ class Horizon(Duration):
 TYPES: dict[str, Any] = {
     "N": int,
     "DURATION": DURATION,
+    "N:N:...": SIZES,
+    "X:X:...": RATIOS,
     "MIX": Name("mix", lambda _: [*SIZE_MIXES, *MODEL_MIXES, *TIMED], several=True),
 }
 
@@ -94,6 +96,9 @@ def _options(*options: Decorator) -> Decorator:
     return add
 
 
+_RATIO = "By level of switches: speed of the links below over that of the uplink."
+
+
 def _known_models(*own: Decorator, servers: int, sizes: str) -> Decorator:
     """Add the options of catalogue models on identical servers, with these defaults."""
     gpus = f"GPUs per job: {', '.join(SIZE_MIXES)}, or weights such as 1:80,2:14."
@@ -105,9 +110,18 @@ def _known_models(*own: Decorator, servers: int, sizes: str) -> Decorator:
         _value("--model-mix models", "MIX", "uniform", models),
         _value("--min-duration", "DURATION", "30min", "Shortest best case."),
         _value("--max-duration", "DURATION", "8h", "Longest best case."),
-        _value("--servers", "N", servers, "Number of servers.", group=CLUSTER),
+        _value(
+            "--servers",
+            "N",
+            None,
+            "Number of servers.",
+            group=CLUSTER,
+            stated=f"{servers}, or as many as --levels have",
+        ),
         _value("--gpus-per-server", "N", 8, "GPUs of each server.", group=CLUSTER),
         _value("--racks switches", "N", 0, "Number of racks; 0 for none.", group=CLUSTER),
+        _value("--levels", "N:N:...", None, "Servers per leaf switch, leaves per spine, ...", group=CLUSTER),
+        _value("--oversubscription", "X:X:...", None, _RATIO, group=CLUSTER, stated="1"),
         _value("--inter-server-gbps", "X", 100.0, "Speed of the servers' links.", group=CLUSTER),
         _value(
             "--rack-uplink-gbps switch_uplink_gbps",
@@ -165,7 +179,7 @@ def paper_command(contention_share: float, horizon: float | None, **options: Any
 )
 def uniform_command(**options: Any) -> None:
     """Catalogue models on identical servers; durations are log-uniform."""
-    _generate(_on_servers(Workload.uniform), _queue_figures, **options)
+    _generate(_on_servers(Workload.uniform, 1250), _queue_figures, **options)
 
 
 _LOAD = _value("--load", "X", 0.8, "GPU time of the jobs divided by that of the cluster while they arrive.")
@@ -176,7 +190,7 @@ _SWING = "How far the rate rises above its mean by day and falls below it by nig
 @_known_models(_LOAD, servers=64, sizes="philly")
 def poisson_command(**options: Any) -> None:
     """Jobs that arrive as a Poisson process, at a given load."""
-    _generate(_on_servers(Workload.poisson), _arrival_figures, **options)
+    _generate(_on_servers(Workload.poisson, 64), _arrival_figures, **options)
 
 
 @generate_command.command("diurnal")
@@ -189,15 +203,17 @@ def poisson_command(**options: Any) -> None:
 )
 def diurnal_command(**options: Any) -> None:
     """Jobs that arrive more by day than by night, at a given mean load."""
-    _generate(_on_servers(Workload.diurnal), _arrival_figures, **options)
+    _generate(_on_servers(Workload.diurnal, 64), _arrival_figures, **options)
 
 
-def _on_servers(kind: Callable[..., Workload]) -> Callable[..., Workload]:
+def _on_servers(kind: Callable[..., Workload], usual_servers: int) -> Callable[..., Workload]:
     """Return a workload of that kind, as a function of the options of known models."""
 
     def workload(
-        servers: int,
+        servers: int | None,
         gpus_per_server: int,
+        levels: tuple[int, ...] | None,
+        oversubscription: tuple[float, ...] | None,
         switches: int,
         inter_server_gbps: float,
         switch_uplink_gbps: float | None,
@@ -208,13 +224,27 @@ def _on_servers(kind: Callable[..., Workload]) -> Callable[..., Workload]:
             fields[f"{bound}_hours"] = fields.pop(f"{bound}_duration") / SECONDS_PER_HOUR
         if "submit_span" in fields:
             fields["submit_hours"] = fields.pop("submit_span") / SECONDS_PER_HOUR
-        cluster = Cluster.of_servers(
-            servers,
-            gpus_per_server,
-            switches=switches,
-            inter_server_gbps=inter_server_gbps,
-            switch_uplink_gbps=switch_uplink_gbps,
-        )
+        if levels is None:
+            if oversubscription is not None:
+                raise InputError("is only allowed with --levels", field="oversubscription")
+            cluster = Cluster.of_servers(
+                usual_servers if servers is None else servers,
+                gpus_per_server,
+                switches=switches,
+                inter_server_gbps=inter_server_gbps,
+                switch_uplink_gbps=switch_uplink_gbps,
+            )
+        else:
+            if switches or switch_uplink_gbps is not None:
+                field = "switches" if switches else "switch_uplink_gbps"
+                raise InputError("cannot be combined with --levels; keep one of them", field=field)
+            cluster = Cluster.of_levels(
+                levels,
+                gpus_per_server,
+                servers=servers,
+                inter_server_gbps=inter_server_gbps,
+                oversubscription=oversubscription or (),
+            )
         time = Time(model="continuous") if slot_s is None else Time(slot_s=slot_s)
         return kind(cluster=cluster, time=time, **fields)
 

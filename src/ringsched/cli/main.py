@@ -37,6 +37,7 @@ GROUPS = {
         "example": "Print or write an example scenario.",
         "generate": "Generate a workload from a seed.",
         "import": "Make a scenario from the trace of a real cluster.",
+        "topology": "Make a cluster from a topology file: Slurm, topograph, Kubernetes or CSV.",
         "profile": "Run a PyTorch job and describe it: gradients, times and buckets.",
         "models": "List the catalogue of training models.",
         "policies": "List the policies: queue order, placement rule and options.",

@@ -121,6 +121,50 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(f"{key}=") for key in keys() if key.startswith(incomplete)]
 
 
+class Speeds(click.ParamType):  # type: ignore[type-arg]
+    """Speeds by level such as 25,100,400; 4x100 is four parallel links."""
+
+    name = "speeds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
+        """Return the speeds in Gbit/s."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return tuple(_speed(part) for part in value.split(","))
+        except ValueError:
+            raise InputError(
+                f"must be speeds in Gbit/s from the servers up, such as 25,100 or 4x100,400, not {value!r}",
+                field=_named(param),
+            ) from None
+
+
+def _speed(text: str) -> float:
+    count, times, speed = text.rpartition("x")
+    return (int(count) if times else 1) * float(speed)
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg]
+    """Numbers by level such as 8:4:2; `kind` is int or float."""
+
+    name = "numbers"
+
+    def __init__(self, kind: type[int] | type[float], example: str) -> None:
+        self._kind, self._example = kind, example
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
+        """Return the numbers."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return tuple(self._kind(part) for part in value.split(":"))
+        except ValueError:
+            raise InputError(
+                f"must be numbers from the servers up, such as {self._example}, not {value!r}",
+                field=_named(param),
+            ) from None
+
+
 def _named(param: click.Parameter | None) -> str | None:
     if param is None:
         return None
@@ -129,3 +173,6 @@ def _named(param: click.Parameter | None) -> str | None:
 
 DURATION = Duration()
 GAP = Gap()
+SPEEDS = Speeds()
+RATIOS = Numbers(float, "1:2:4")
+SIZES = Numbers(int, "8:4:2")

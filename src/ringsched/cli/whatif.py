@@ -15,6 +15,7 @@ from ringsched.analysis.as_json import named_options, new_job_data, variants_dat
 from ringsched.analysis.whatif.changes import (
     AddServers,
     Change,
+    LevelSpeed,
     LinkFactor,
     LinkSpeed,
     OtherContention,
@@ -41,6 +42,7 @@ from ringsched.cli.progress import Working
 from ringsched.cli.tables import figures_table, show
 from ringsched.cli.values import Assignment
 from ringsched.errors import InputError
+from ringsched.formats.decode import link_gbps
 from ringsched.formats.jobs import job_given
 from ringsched.formats.overrides import override_of
 from ringsched.formats.plan import load_plan
@@ -59,13 +61,35 @@ def _servers(text: str) -> AddServers:
     return AddServers(count=int(match[1]), gpus=None if match[2] is None else int(match[2]))
 
 
+def _at_level(text: str, option: str, *, required: bool = False) -> tuple[float, int | None]:
+    """Return a number and the level after an @, if there is one."""
+    value, at, level = text.partition("@")
+    try:
+        if required and not at:
+            raise ValueError
+        return float(value), int(level) if at else None
+    except ValueError:
+        example = "a speed and a level such as 400@1" if required else "a number, or with a level such as 2@1"
+        raise InputError(f"must be {example}, not {text!r}", field=option) from None
+
+
+def _factor(text: str) -> LinkFactor:
+    factor, level = _at_level(text, "link-factor")
+    return LinkFactor(factor=factor, level=level)
+
+
+def _speed(text: str) -> LevelSpeed:
+    gbps, level = _at_level(text, "link-gbps", required=True)
+    return LevelSpeed(gbps=gbps, level=level or 0)
+
+
 def _field(written: str) -> Change:
     """Return the change of one field; those that the lab can make too have its labels."""
     override = override_of(written)
     if override.table == "contention":
         return OtherContention(fields={override.field: override.value} if override.field else override.value)
     if override.field == "inter_server_gbps":
-        return LinkSpeed(inter_server_gbps=override.value)
+        return LinkSpeed(inter_server_gbps=link_gbps(override.value, "inter-server-gbps"))
     return SetField(written=written)
 
 
@@ -73,7 +97,8 @@ def _field(written: str) -> Change:
 KINDS: dict[str, Callable[[Any], Change]] = {
     "add_servers": _servers,
     "remove_server": lambda name: RemoveServer(name=name),
-    "link_factor": lambda factor: LinkFactor(factor=factor),
+    "link_factor": _factor,
+    "link_gbps": _speed,
     "set": _field,
 }
 MOST_DELAYS = 5
@@ -244,7 +269,13 @@ def changes_table(changes: tuple[FinishChange, ...]) -> Table:
 @option("--add-job", metavar="JOB", help="One more job: gpus=8,iterations=20000,model=resnet50, or a file.")
 @option("--add-servers", metavar="N[xGPUS]", multiple=True, help="N more servers, such as 4x8.")
 @option("--remove-server", metavar="NAME", type=SERVER, multiple=True, help="Remove this server.")
-@option("--link-factor", metavar="X", type=float, multiple=True, help="All links X times as fast.")
+@option(
+    "--link-factor",
+    metavar="X[@LEVEL]",
+    multiple=True,
+    help="Links X times as fast: all, or those of a level, such as 2@1; 0: servers, 1: racks, ...",
+)
+@option("--link-gbps", metavar="X@LEVEL", multiple=True, help="Another speed of all links of a level.")
 @option(
     "--set",
     metavar="KEY=VALUE",
@@ -313,7 +344,8 @@ def _check_question(add_job: str | None, changes: list[Change]) -> None:
         )
     if add_job is None and not changes:
         raise InputError(
-            "nothing to ask: give --add-job, --add-servers, --remove-server, --link-factor or --set"
+            "nothing to ask: give --add-job, --add-servers, --remove-server, --link-factor, --link-gbps or "
+            "--set"
         )
 
 

@@ -55,7 +55,7 @@ def links_of(
         python=model if isinstance(model, PythonModel) else None,
         silent_jobs_contend=model.silent_jobs_contend,
         num_servers=network.num_servers,
-        intra_gbps=network.intra_server_gbps,
+        inside_gbps=np.array(network.inside_gbps, dtype=np.float64),
         latency_s=latency_s,
         uplink_gbps=uplink_gbps,
         alone_gbps=uplink_gbps / model.alone_factor(),
@@ -209,7 +209,6 @@ class Extremes:
         servers = sorted(network.capacity[: network.num_servers], reverse=True)
         self._fabric = fabric
         self._num_servers = network.num_servers
-        self._intra_gbps = network.intra_server_gbps
         self._slowest_alone_gbps = min(network.uplink_gbps)
         self._largest_server = servers[0]
         self._capacity_of_largest = list(accumulate(servers))
@@ -226,7 +225,7 @@ class Extremes:
         """Return a tau below that of every placement: one server, or the fewest and fastest of several."""
         tau = math.inf
         if self._largest_server >= gpus:
-            tau = self._fabric.tau(work, 1, self._intra_gbps)
+            tau = self._fabric.tau(work, 1, self._fabric.network.inside(gpus))
         if gpus >= 2 and self._num_servers >= 2:
             fewest = bisect_left(self._capacity_of_largest, gpus) + 1
             tau = min(tau, self._fabric.tau(work, max(2, fewest), self._fastest_gbps))
@@ -236,7 +235,8 @@ class Extremes:
         """Return a tau above that of every placement; of a one-GPU job its best case."""
         if gpus == 1:
             return self.best_case_tau(work, gpus)
-        ring = self._fabric.ring(work, Shape((), min(gpus, self._num_servers), self._intra_gbps))
+        slowest = min(self._fabric.network.speeds_inside(min(gpus, self._largest_server)))
+        ring = self._fabric.ring(work, Shape((), min(gpus, self._num_servers), slowest))
         if self._num_servers < 2:
             return ring.tau(math.inf)
         return self._fabric.model.worst_case_tau(ring, self._slowest_alone_gbps, self._slowest_gbps)

@@ -19,7 +19,15 @@ class Network(NamedTuple):
     capacity: tuple[int, ...]  # available GPUs at or below each node
     num_servers: int
     num_levels: int  # the most uplinks between a server and the core
-    intra_server_gbps: float
+    inside_gbps: tuple[float, ...]  # of a server, by the GPUs that a job uses in it; the last holds beyond
+
+    def inside(self, gpus: int) -> float:
+        """Return the speed between the GPUs of a job in one server, of which it uses so many."""
+        return self.inside_gbps[min(gpus, len(self.inside_gbps) - 1)]
+
+    def speeds_inside(self, most: int) -> tuple[float, ...]:
+        """Return the speeds between two, three, ... up to `most` GPUs; beyond the table all are alike."""
+        return self.inside_gbps[2 : 1 + max(2, min(most, len(self.inside_gbps) - 1))]
 
     def path(self, node: int) -> Iterator[int]:
         """Yield the node and all switches above it: their uplinks lead from it to the core."""
@@ -50,7 +58,7 @@ def network_of(cluster: Cluster) -> Network:
         capacity=(),
         num_servers=len(servers),
         num_levels=1,
-        intra_server_gbps=cluster.intra_server_gbps,
+        inside_gbps=cluster.inside_gbps,
     )
     capacity = [0] * len(above)
     num_levels = 1
@@ -75,5 +83,5 @@ def shape_of(network: Network, gpus_on: Mapping[int, int]) -> Shape:
     return Shape(
         links=tuple(sorted(node for node, held in below.items() if held < total)),
         num_servers=len(gpus_on),
-        free_gbps=network.intra_server_gbps if max(gpus_on.values()) > 1 else math.inf,
+        free_gbps=min((network.inside(held) for held in gpus_on.values() if held > 1), default=math.inf),
     )

@@ -39,7 +39,7 @@ class Links(NamedTuple):
     python: ContentionModel | None  # the model itself, where it is the user's
     silent_jobs_contend: bool
     num_servers: int
-    intra_gbps: float
+    inside_gbps: Floats  # of a server, by the GPUs that a job uses in it; the last holds beyond
     latency_s: float  # per server
     uplink_gbps: Floats  # of each node
     alone_gbps: Floats  # of each node: what a job alone has of its uplink
@@ -106,6 +106,12 @@ def forget_touched(traffic: Traffic) -> None:
 
 
 @part
+def inside(links: Links, held: int) -> float:
+    """Return the speed between the GPUs of a job in one server."""
+    return links.inside_gbps[min(held, len(links.inside_gbps) - 1)]
+
+
+@part
 def come(traffic: Traffic, job: int) -> None:
     """Let a job come, of which `hold` says where it is, and `cross` that this was all."""
     traffic.num_links[job] = 0
@@ -118,7 +124,7 @@ def hold(links: Links, traffic: Traffic, job: int, server: int, held: int) -> No
     """Give a job so many GPUs of a server."""
     traffic.num_servers[job] += 1
     if held > 1:
-        traffic.free_gbps[job] = links.intra_gbps
+        traffic.free_gbps[job] = min(traffic.free_gbps[job], inside(links, held))
     if held < links.gpus[job]:
         _enter(links, traffic, job, server)
         node = links.parent_of[server]

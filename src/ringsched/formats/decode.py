@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ringsched.errors import InputError, did_you_mean
 from ringsched.formats.files import read_text
-from ringsched.model.checks import shown
+from ringsched.model.checks import number, shown
 
 _Object = TypeVar("_Object")
 
@@ -64,6 +64,24 @@ def array(value: object, place: str) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise InputError(f"must be an array, not {shown(value)}", field=place)
     return list(value)
+
+
+def link_gbps(value: object, field: str, place: str | None = None) -> Any:
+    """Return the speed of a link; a list has those of parallel ones, such as several NICs, and is summed.
+
+    Examples
+    --------
+    >>> link_gbps([100, 100], "uplink_gbps"), link_gbps(25, "uplink_gbps")
+    (200.0, 25)
+    """
+    if not isinstance(value, list | tuple):
+        return value  # checked by what it is for
+    if not value:
+        raise InputError("must hold at least one speed", field=field, place=place)
+    try:
+        return sum(number(each, f"{field}[{at}]", above=0) for at, each in enumerate(value))
+    except InputError as error:
+        raise error.located(place=place) from None
 
 
 def check_keys(

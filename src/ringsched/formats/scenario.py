@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ringsched.errors import InputError
-from ringsched.formats.decode import array, build, check_keys, parse, table
+from ringsched.formats.decode import array, build, check_keys, link_gbps, parse, table
 from ringsched.formats.jobs import jobs_from_csv, jobs_from_tables, lines_of_jobs
 from ringsched.formats.overrides import SPEEDS as _SPEEDS
 from ringsched.formats.overrides import Override, apply, override_of
@@ -93,11 +93,14 @@ def scenario_from_dict(content: Mapping[str, Any], *, directory: Path | None = N
     cluster = table(content["cluster"], "cluster")
     tables = tuple(words.table for words in _SWITCH_WORDS)
     check_keys(cluster, (*_SPEEDS, "servers", *tables), (*_SPEEDS, "servers"), "cluster")
+    speeds = {key: cluster[key] for key in _SPEEDS}
+    speeds["intra_server_gbps"] = _inside(speeds["intra_server_gbps"])
+    speeds["inter_server_gbps"] = link_gbps(speeds["inter_server_gbps"], "inter_server_gbps", "cluster")
     switches, servers = _switches(cluster), _servers(array(cluster["servers"], "cluster.servers"))
     return build(
         Scenario,
         {
-            "cluster": _cluster({key: cluster[key] for key in _SPEEDS}, switches, servers),
+            "cluster": _cluster(speeds, switches, servers),
             "contention": build(Contention, contention, "contention"),
             "time": build(Time, time, "time"),
             "jobs": _jobs(content, directory or Path()),
@@ -105,6 +108,17 @@ def scenario_from_dict(content: Mapping[str, Any], *, directory: Path | None = N
         | ({"name": content["name"]} if "name" in content else {}),
         None,
     )
+
+
+def _inside(value: Any) -> Any:
+    """Return the speed inside servers, or a table of it with the numbers of GPUs as integers."""
+    if not isinstance(value, dict):
+        return value
+    for key in value:
+        if not (isinstance(key, str) and key.isdecimal() and key.isascii()):
+            problem = f"has the key {key!r}, which is not a number of GPUs; write {{2 = 600, 8 = 400}}"
+            raise InputError(problem, field="intra_server_gbps", place="cluster")
+    return {int(key): speed for key, speed in value.items()}
 
 
 def _section(kind: type[Contention | Time], content: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -135,6 +149,8 @@ def _servers(entries: list[Any]) -> list[_Servers]:
         if "count" in given and "unavailable" in given:
             problem = "cannot be combined with count: it names GPUs of one server"
             raise InputError(problem, field="unavailable", place=place)
+        if "uplink_gbps" in given:
+            given["uplink_gbps"] = link_gbps(given["uplink_gbps"], "uplink_gbps", place)
         words = RACKS if RACKS.one in given else SWITCHES
         found.append(_Servers(place, words, given, given.pop("count", None)))
     return found
@@ -149,6 +165,8 @@ def _switches(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             place = f"cluster.{words.table}.{name if name.isprintable() else repr(name)}"
             check_keys(table(value, place), known, (), place)
             switches[place] = {"name": name} | value
+            if "uplink_gbps" in value:
+                switches[place]["uplink_gbps"] = link_gbps(value["uplink_gbps"], "uplink_gbps", place)
     return switches
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ringsched.errors import InputError
 from ringsched.formats.files import check_writable, write_lines
-from ringsched.model import Job, Placement, Scenario
+from ringsched.model import Cluster, Job, Placement, Scenario
 from ringsched.model.cluster import RACKS, SWITCHES
 
 
@@ -125,9 +125,39 @@ def save_scenario(scenario: Scenario, path: str | os.PathLike[str]) -> None:
     write_lines(path, _toml(scenario.replace(jobs=()).expanded(), jobs_file.name))
 
 
+def save_cluster(
+    cluster: Cluster, path: str | os.PathLike[str], *, name: str = "", comments: Sequence[str] = ()
+) -> None:
+    """Write a scenario file that holds a cluster and nothing else, atomically; TOML if it is named so.
+
+    Contention and time are left to the commands that read it. JSON has no comments.
+    """
+    path = Path(path)
+    write_lines(
+        path, _cluster_toml(cluster, name, comments) if is_toml(path) else cluster_lines(cluster, name)
+    )
+
+
+def cluster_lines(cluster: Cluster, name: str = "") -> Iterator[str]:
+    """Yield the text of the JSON file."""
+    head = f' "name": {_dumps(name)},\n' if name else ""
+    yield f'{{\n{head} "cluster": {_cluster(cluster.expanded())}\n}}\n'
+
+
+def _cluster_toml(cluster: Cluster, name: str, comments: Sequence[str]) -> Iterator[str]:
+    yield from (f"# {' '.join(comment.split())}\n" for comment in comments)
+    yield from _entries({"name": name} if name else {})
+    yield from _toml_cluster(cluster.expanded())
+
+
+def is_toml(path: Path) -> bool:
+    """Whether a file is named as TOML."""
+    return path.suffix.lower() == ".toml"
+
+
 def jobs_file_of(path: Path) -> Path | None:
     """Return where the jobs go that are not written into the scenario itself, if they are not."""
-    return path.with_suffix(".jobs.csv") if path.suffix.lower() == ".toml" else None
+    return path.with_suffix(".jobs.csv") if is_toml(path) else None
 
 
 def _toml(fields: Mapping[str, Any], jobs_file: str) -> Iterator[str]:
@@ -136,7 +166,11 @@ def _toml(fields: Mapping[str, Any], jobs_file: str) -> Iterator[str]:
     for section in ("time", "contention"):
         yield f"\n[{section}]\n"
         yield from _entries(fields[section])
-    cluster = dict(fields["cluster"])
+    yield from _toml_cluster(fields["cluster"])
+
+
+def _toml_cluster(fields: Mapping[str, Any]) -> Iterator[str]:
+    cluster = dict(fields)
     servers = cluster.pop("servers")
     switches = {words.table: cluster.pop(words.table, {}) for words in (SWITCHES, RACKS)}
     yield "\n[cluster]\n"
@@ -159,5 +193,7 @@ def _inline(fields: Mapping[str, Any]) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a number, a list of them or a text, which TOML and JSON write alike."""
+    """Return a number, a list of them or a text, which TOML and JSON write alike; or a table."""
+    if isinstance(value, Mapping):
+        return _inline(value)
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

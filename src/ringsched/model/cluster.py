@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 from ringsched.errors import InputError, UnknownName
@@ -37,6 +39,8 @@ INTER_SERVER_GBPS = 100.0
 INTRA_SERVER_GBPS = 200.0
 REDUCE_GBPS = 400.0
 OVERSUBSCRIPTION = 4  # of a switch's uplink
+
+LEVEL_NAMES = ("leaf", "spine", "core")  # of switches, from the servers up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +145,19 @@ class Cluster(Replaceable):
 
     The network is a tree. Switches are kept level by level from the servers up, those of a level in the
     order in which the servers first reach them, so that nothing depends on the order of keys in a file.
+
+    `intra_server_gbps` may be given as a table by the number of GPUs that a job uses in the server, such as
+    `{2: 600, 8: 400}`: 600 with 2 to 7 GPUs, 400 with more. It then becomes the speed between two GPUs, and
+    `intra_server_steps` has the table.
+
+    Examples
+    --------
+    >>> servers = (Server(name="a", gpus=8),)
+    >>> cluster = Cluster(
+    ...     servers=servers, inter_server_gbps=100, intra_server_gbps={2: 600, 5: 400}, reduce_gbps=400
+    ... )
+    >>> cluster.intra_server_gbps, cluster.intra_server_steps, cluster.inside_gbps
+    (600.0, ((2, 600.0), (5, 400.0)), (600.0, 600.0, 600.0, 600.0, 600.0, 400.0))
     """
 
     servers: tuple[Server, ...]
@@ -148,8 +165,13 @@ class Cluster(Replaceable):
     intra_server_gbps: float
     reduce_gbps: float
     switches: tuple[Switch, ...] = ()
+    intra_server_steps: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
+        given: object = self.intra_server_gbps
+        if isinstance(given, Mapping):
+            settle(self, intra_server_steps=tuple(given.items()), intra_server_gbps=math.nan)
+        self._settle_steps(from_table=isinstance(given, Mapping))
         servers = tuple(
             instance(server, f"servers[{at}]", Server)
             for at, server in enumerate(sequence(self.servers, "servers", "servers"))
@@ -167,6 +189,28 @@ class Cluster(Replaceable):
         settle(self, servers=servers, switches=_checked_tree(switches, servers))
         if sum(server.gpus for server in servers) > MAX_GPUS:
             raise InputError(f"hold more than {MAX_GPUS} GPUs in all", field="servers")
+
+    def _settle_steps(self, *, from_table: bool) -> None:
+        """Check the table of speeds inside servers; one speed that is given later replaces the table."""
+        steps = []
+        for gpus, gbps in self.intra_server_steps:
+            field = f"intra_server_gbps.{gpus}"
+            steps.append((integer(gpus, field, minimum=2, maximum=MAX_GPUS), number(gbps, field, above=0)))
+        steps.sort()
+        if (steps or from_table) and [gpus for gpus, _ in steps[:1]] != [2]:
+            raise InputError("is missing: the speed between two GPUs", field="intra_server_gbps.2")
+        if from_table:
+            settle(self, intra_server_gbps=steps[0][1])
+        is_table = len(steps) > 1 and self.intra_server_gbps == steps[0][1]
+        settle(self, intra_server_steps=tuple(steps) if is_table else ())
+
+    @property
+    def inside_gbps(self) -> tuple[float, ...]:
+        """The speeds inside a server by the number of its GPUs that a job uses; the last holds beyond."""
+        speeds = [self.intra_server_gbps] * 3  # with 0 and 1 GPUs nothing is sent
+        for (_, gbps), (upper, _) in pairwise(self.intra_server_steps):
+            speeds += [gbps] * (upper - len(speeds))
+        return (*speeds, *(gbps for _, gbps in self.intra_server_steps[1:][-1:]))
 
     @classmethod
     def of_servers(
@@ -219,6 +263,81 @@ class Cluster(Replaceable):
             reduce_gbps=REDUCE_GBPS,
         )
 
+    @classmethod
+    def of_levels(
+        cls,
+        levels: Sequence[int],
+        gpus_per_server: int = 8,
+        *,
+        servers: int | None = None,
+        inter_server_gbps: float = INTER_SERVER_GBPS,
+        oversubscription: Sequence[float] = (),
+    ) -> Self:
+        """Return identical servers s0, s1, ... below levels of switches, each filled before the next one.
+
+        Parameters
+        ----------
+        levels
+            From the servers up: servers below a leaf switch, leaf switches below a spine, and so on.
+        servers
+            How many; if absent, as many as one switch of the highest level has.
+        oversubscription
+            By level, from the lowest up: what the links below a switch can send over what its uplink can.
+            1 where it is absent. A switch above all servers has no uplink.
+
+        Examples
+        --------
+        >>> cluster = Cluster.of_levels((8, 4, 2), oversubscription=(1, 2, 4))
+        >>> len(cluster.servers), [switch.name for switch in cluster.switches][-3:]
+        (64, ['spine-0', 'spine-1', 'core-0'])
+        >>> cluster.switches[0].uplink_gbps, cluster.switches[-2].uplink_gbps
+        (800.0, 1600.0)
+        """
+        given = sequence(levels, "levels", "integers")
+        sizes = [integer(each, "levels", minimum=1, maximum=MAX_GPUS) for each in given]
+        if not sizes:
+            raise InputError("must have at least one level, such as 8:4:2", field="levels")
+        ratios = [
+            number(each, "oversubscription", above=0)
+            for each in sequence(oversubscription, "oversubscription", "numbers")
+        ]
+        if len(ratios) > len(sizes):
+            problem = f"has {counted(len(ratios), 'ratio')} for {counted(len(sizes), 'level')} of switches"
+            raise InputError(problem, field="oversubscription")
+        gpus = integer(gpus_per_server, "gpus_per_server", minimum=1, maximum=MAX_GPUS)
+        most = math.prod(sizes)
+        num_servers = most if servers is None else integer(servers, "servers", minimum=1, maximum=MAX_GPUS)
+        if num_servers * gpus > MAX_GPUS:
+            field = "levels" if servers is None else "servers"
+            raise InputError(f"= {num_servers} of {gpus} GPUs are more than {MAX_GPUS} GPUs", field=field)
+        gbps = number(inter_server_gbps, "inter_server_gbps", above=0)
+
+        def named(level: int, at: int) -> str:
+            return f"{LEVEL_NAMES[level] if level < len(LEVEL_NAMES) else f'level{level + 1}'}-{at}"
+
+        num_nodes = num_servers
+        parent_of: dict[str, str] = {}
+        for level, size in enumerate(sizes):
+            if level > 0:
+                parent_of |= {named(level - 1, at): named(level, at // size) for at in range(num_nodes)}
+            num_nodes = -(-num_nodes // size)
+        at_leaf = [named(0, at // sizes[0]) for at in range(num_servers)]
+        placed = tuple(Server(name=f"s{at}", gpus=gpus, switch=leaf) for at, leaf in enumerate(at_leaf))
+        uplinks_gbps = [gbps]  # a switch that is not full has the uplink of a full one
+        for level, size in enumerate(sizes):
+            ratio = ratios[level] if level < len(ratios) else 1.0
+            uplinks_gbps.append(uplinks_gbps[-1] * size / ratio)
+        switches = switches_above(placed, parent_of, gbps, lambda _, level, __: uplinks_gbps[level])
+        if num_nodes == 1:
+            switches = (*switches[:-1], switches[-1].replace(uplink_gbps=None))
+        return cls(
+            servers=placed,
+            switches=switches,
+            inter_server_gbps=gbps,
+            intra_server_gbps=INTRA_SERVER_GBPS,
+            reduce_gbps=REDUCE_GBPS,
+        )
+
     @property
     def capacity(self) -> int:
         """N: GPUs that can be used, over all servers."""
@@ -236,6 +355,18 @@ class Cluster(Replaceable):
         )
 
     @property
+    def switch_levels(self) -> dict[str, int]:
+        """The level of each switch: 1 above servers only, else one more than the highest switch below."""
+        heights = _heights(self.switches, {switch.name: switch for switch in self.switches})
+        return {name: height + 1 for name, height in heights.items()}
+
+    def level_name(self, level: int) -> str:
+        """Return what to call the servers (level 0) or the switches of a level."""
+        if level == 0:
+            return "servers"
+        return f"level-{level} switches" if self.switch_words is SWITCHES else RACKS.table
+
+    @property
     def switch_words(self) -> SwitchWords:
         """What files and labels call the switches of this cluster.
 
@@ -249,7 +380,9 @@ class Cluster(Replaceable):
         servers = (server.expanded() for server in self.servers)
         fields: dict[str, Any] = {
             "inter_server_gbps": self.inter_server_gbps,
-            "intra_server_gbps": self.intra_server_gbps,
+            "intra_server_gbps": self.intra_server_gbps
+            if not self.intra_server_steps
+            else {str(gpus): gbps for gpus, gbps in self.intra_server_steps},
             "reduce_gbps": self.reduce_gbps,
             "servers": [
                 {words.one if key == "switch" else key: value for key, value in server.items()}
@@ -259,6 +392,43 @@ class Cluster(Replaceable):
         if self.switches:
             fields[words.table] = {switch.name: switch.expanded() for switch in self.switches}
         return fields
+
+
+# The speed of a switch's uplink by name, level and the speeds of all links right below.
+UplinkRule = Callable[[str, int, Sequence[float]], float]
+
+
+def switches_above(
+    servers: Sequence[Server], parent_of: Mapping[str, str], inter_server_gbps: float, uplink_of: UplinkRule
+) -> tuple[Switch, ...]:
+    """Return the switches above servers, with uplinks that a rule derives from the links below.
+
+    Examples
+    --------
+    >>> servers = [Server(name=f"s{at}", gpus=8, switch=f"r{at // 2}") for at in range(4)]
+    >>> parent_of = {"r0": "pod", "r1": "pod"}
+    >>> def rule(name, level, below):
+    ...     return sum(below) / level
+    >>> [(switch.name, switch.uplink_gbps) for switch in switches_above(servers, parent_of, 100, rule)]
+    [('r0', 200.0), ('r1', 200.0), ('pod', 200.0)]
+    """
+    below: dict[str, list[float]] = {}
+    for server in servers:
+        name = server.switch
+        while name is not None and name not in below:
+            below[name] = []
+            name = parent_of.get(name)
+        if server.switch is not None:
+            below[server.switch].append(server.uplink_gbps or inter_server_gbps)
+    bare = {name: Switch(name=name, parent=parent_of.get(name)) for name in below}
+    heights = _heights(tuple(bare.values()), bare)
+    switches = []
+    for name in sorted(below, key=lambda name: heights[name]):
+        gbps = uplink_of(name, heights[name] + 1, below[name])
+        switches.append(bare[name].replace(uplink_gbps=gbps))
+        if name in parent_of:
+            below[parent_of[name]].append(gbps)
+    return tuple(switches)
 
 
 def check_defined(

@@ -45,14 +45,17 @@ class Rows:
             self.first[server.name] = self.num_rows
             self.num_rows += server.gpus
         self._gpus = {server.name: server.gpus for server in self.servers}
+        self._levels = cluster.switch_levels
+        self._level_names = [
+            cluster.level_name(level) for level in range(1 + max(self._levels.values(), default=0))
+        ]
         self._switches: dict[str, dict[str, Any]] = {}
         for server in self.servers:
-            for level, name in enumerate(way_up(server)):
+            for name in way_up(server):
                 label = f"{cluster.switch_words.one} {name}"
-                span = {"name": name, "label": label, "row": self.first[server.name], "rows": 0, "level": 0}
-                seen = self._switches.setdefault(name, span)
+                span = {"name": name, "label": label, "row": self.first[server.name], "rows": 0}
+                seen = self._switches.setdefault(name, span | {"level": self._levels[name] - 1})
                 seen["rows"] += server.gpus
-                seen["level"] = max(seen["level"], level)
 
     def runs(self, placement: Placement) -> list[tuple[int, int]]:
         """Return the rows of a placement as (first row, how many); GPUs that do not exist have none."""
@@ -69,6 +72,10 @@ class Rows:
             return {"row": self.first[name], "rows": self._gpus[name]}
         return {"row": self._switches[name]["row"], "rows": self._switches[name]["rows"]}
 
+    def level(self, kind: str, name: str) -> int:
+        """Return the level of a link: 0 for servers, 1 for the switches above them, and so on."""
+        return 0 if kind == "server" else self._levels[name]
+
     def data(self) -> dict[str, Any]:
         """Return servers and switches for the page; rows count from 0, and levels from the servers up."""
         return {
@@ -79,6 +86,7 @@ class Rows:
                 for server in self.servers
             ],
             "switches": list(self._switches.values()),
+            "linkLevels": self._level_names,
         }
 
 

@@ -72,7 +72,7 @@ def _level(most: int, name: str, colours: tuple[str, str]) -> Level:
 def links_data(
     ledger: Ledger, stretches: Sequence[Stretches], rows: Rows, times: Times
 ) -> list[dict[str, Any]]:
-    """Return the links that jobs cross, in the order of servers, then switches.
+    """Return the links that jobs cross, in the order of servers, then switches, level by level.
 
     `row` and `rows` say which GPUs are below a link. `steps` is flat: an instant, the jobs and the percentage
     of the bandwidth in use from there on, the next instant, ...
@@ -88,6 +88,7 @@ def links_data(
             "lost": times.duration(link.contention_s),
             "contended": times.duration(link.contended_s),
             "jobs": link.jobs,
+            "level": rows.level(link.kind, link.name),
             **rows.below(link.kind, link.name),
             "steps": _steps(link, on_link[link.label], times),
         }

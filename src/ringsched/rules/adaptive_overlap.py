@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ringsched.contention.sharing import iteration_time
-from ringsched.contention.traffic import tau_at
+from ringsched.contention.traffic import inside, tau_at
 from ringsched.engine.events import done_in, remaining_now, time_for
 from ringsched.engine.state import Arrays, State
 from ringsched.jit import kernel, part
@@ -96,7 +96,7 @@ def _taus(arrays: Arrays, state: State, scratch: Scratch, job: int) -> tuple[flo
     for server in range(arrays.num_servers):
         num_servers += scratch.below[server] > 0
         if scratch.below[server] > 1:
-            alone = shared = links.intra_gbps
+            alone = shared = min(alone, inside(links, scratch.below[server]))
     for at in range(scratch.num_links[0]):
         link = scratch.links[at]
         alone = min(alone, links.alone_gbps[link])

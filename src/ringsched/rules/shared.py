@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.contention.network import CORE
-from ringsched.contention.traffic import tau_at
+from ringsched.contention.traffic import inside, tau_at
 from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Arrays, Floats, Integers, State
@@ -185,7 +185,7 @@ def alone(arrays: Arrays, state: State, scratch: Scratch, job: int) -> tuple[flo
         held = at - first
         num_servers += 1
         if held > 1:
-            gbps = min(gbps, links.intra_gbps)
+            gbps = min(gbps, inside(links, held))
         if held < wanted:
             gbps = min(gbps, links.alone_gbps[server])
             shares_links = shares_links or num_on_link[server] > 0

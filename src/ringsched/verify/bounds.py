@@ -34,7 +34,7 @@ class Facts:
         """Return how long each job takes in one server; infinity if it cannot be in one."""
         largest = max(server.capacity for server in self.network.servers)
         return [
-            self._duration(job, [(self.network.intra_gbps, 1)] if job.gpus <= largest else [], 1)
+            self._duration(job, [(self.network.within_gbps(job.gpus), 1)] if job.gpus <= largest else [], 1)
             for job in self.scenario.jobs
         ]
 
@@ -79,7 +79,8 @@ class Facts:
                 needed = max(2, bisect_left(held, gpus) + 1)
                 if needed <= len(held) and needed < fewest:
                     fewest = needed
-                    within = self.network.intra_gbps if needed < gpus else math.inf
+                    # Some server holds two GPUs or more; the fastest speed of any such number counts.
+                    within = max(self.network.speeds_within(gpus - 1)) if needed < gpus else math.inf
                     yield min(bandwidth, within), needed
             if gpus <= len(links):
                 yield links[gpus - 1], gpus

@@ -78,11 +78,11 @@ KNOWN = ("paper", "max-min", "phases", "reserved")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a placement means for speed: uplinks crossed, servers used, whether two GPUs share a server."""
+    """What a placement means for speed: uplinks crossed, servers used, and the speed inside them."""
 
     crossed: tuple[int, ...]
     num_servers: int
-    shares_server: bool
+    within_gbps: float  # the slowest speed inside its servers; infinite if no two GPUs share one
 
 
 class Iteration(NamedTuple):
@@ -114,7 +114,7 @@ class Network:
         check_known(scenario.contention)
         cluster = scenario.cluster
         self.servers = cluster.servers
-        self.intra_gbps = cluster.intra_server_gbps
+        self._steps = cluster.intra_server_steps or ((2, cluster.intra_server_gbps),)
         self.reduce_gbps = cluster.reduce_gbps
         self.latency_s = scenario.contention.server_latency_ms * 1e-3
         self.number = {server.name: at for at, server in enumerate(cluster.servers)}
@@ -153,8 +153,19 @@ class Network:
             # The indicator of eq. (6): some of the ring's GPUs below the node, and some not.
             crossed=tuple(node for node, count in below.items() if 0 < count < total),
             num_servers=len(gpus_on),
-            shares_server=any(count >= 2 for count in gpus_on.values()),
+            within_gbps=min(
+                (self.within_gbps(count) for count in gpus_on.values() if count > 1), default=math.inf
+            ),
         )
+
+    def within_gbps(self, gpus: int) -> float:
+        """Return the speed between so many GPUs of one server: that of the last step up to there."""
+        return next((speed for least, speed in reversed(self._steps) if least <= gpus), self._steps[0][1])
+
+    def speeds_within(self, most: int) -> set[float]:
+        """Return the speeds inside a server of which a ring uses two GPUs or more, up to `most`."""
+        most = max(2, min(most, self._capacities[0]))
+        return {speed for least, speed in self._steps if least <= most}
 
     def tau_s(self, job: Job, shape: Shape) -> float:
         """Return tau_j of a job alone."""
@@ -162,7 +173,7 @@ class Network:
 
     def bandwidth_gbps(self, shape: Shape, crossing: Sequence[int] | None = None) -> float:
         """Return B_j when `crossing[v]` jobs cross each node's uplink; without it, the job is alone."""
-        bandwidth = self.intra_gbps if shape.shares_server else math.inf
+        bandwidth = shape.within_gbps
         for node in shape.crossed:
             part = self.uplinks_gbps[node] / self.factors[1 if crossing is None else crossing[node]]
             if part < bandwidth:
@@ -173,7 +184,7 @@ class Network:
         """Return the best case over all placements: one server, or the fewest that hold the job."""
         choices = []
         if job.gpus <= self._capacities[0]:
-            choices.append(self.tau_at(job, self.intra_gbps, 1))
+            choices.append(self.tau_at(job, self.within_gbps(job.gpus), 1))
         if job.gpus >= 2 and len(self.servers) >= 2:
             fastest = max(self.uplinks_gbps[: len(self.servers)]) / self.factors[1]
             choices.append(self.tau_at(job, fastest, self._fewest_servers(job.gpus)))
@@ -182,12 +193,13 @@ class Network:
     def worst_tau_s(self, job: Job) -> float:
         """Return the worst case: as spread as can be, over the slowest link with all who could share it."""
         num_servers = min(job.gpus, len(self.servers))
+        within = min(self.speeds_within(job.gpus))
         if self.is_fair and not self.is_phased and num_servers >= 2:
             # At least an equal part of the fullest link, or all that the job asks for.
-            alone_s = self.tau_at(job, min(self.intra_gbps, *self.uplinks_gbps), num_servers)
+            alone_s = self.tau_at(job, min(within, *self.uplinks_gbps), num_servers)
             return max(alone_s, self.exchanged_gbit(job) / self._slowest_contended_gbps)
         slowest = self._slowest_contended_gbps if num_servers >= 2 else math.inf
-        return self.tau_at(job, min(self.intra_gbps, slowest), num_servers)
+        return self.tau_at(job, min(within, slowest), num_servers)
 
     def exchanged_gbit(self, job: Job) -> float:
         """Return what a worker sends in an iteration: 2m(w-1)/w."""
@@ -195,8 +207,7 @@ class Network:
 
     def fastest_gbps(self, shape: Shape) -> float:
         """Return the speed of the slowest part of a ring that has its links for itself."""
-        within = [self.intra_gbps] if shape.shares_server else []
-        return min(within + [self.uplinks_gbps[node] for node in shape.crossed], default=math.inf)
+        return min([shape.within_gbps, *(self.uplinks_gbps[node] for node in shape.crossed)])
 
     def tau_at(self, job: Job, bandwidth_gbps: float, num_servers: int) -> float:
         """Return tau_j when the slowest link of its ring has so much, and it uses so many servers."""

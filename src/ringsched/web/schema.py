@@ -106,10 +106,36 @@ JOB["required"] = ["name", "gpus", "iterations"]  # the model may give the rest
 
 NEW_JOB = JOB | {"required": ["gpus", "iterations"]}
 
-SERVER = class_schema(Server, count={"type": "integer", "minimum": 1}, **{RACKS.one: {"type": "string"}})
+# Several links, such as the NICs of a server, are summed.
+_SPEED: Schema = {"type": "number"} | _POSITIVE
+_LINKS: Schema = {"anyOf": [_SPEED, {"type": "array", "items": _SPEED, "minItems": 1}]}
+
+_INSIDE: Schema = {
+    "anyOf": [
+        _SPEED,
+        {
+            "type": "object",
+            "properties": {"2": _SPEED},
+            "required": ["2"],
+            "patternProperties": {"^([2-9]|[1-9][0-9]{1,5})$": _SPEED},
+            "additionalProperties": False,
+            "description": "by the number of GPUs that a job uses in the server",
+        },
+    ]
+}
+
+SERVER = class_schema(
+    Server,
+    uplink_gbps=_LINKS,
+    count={"type": "integer", "minimum": 1},
+    **{RACKS.one: {"type": "string"}},
+)
 SERVER["required"] = ["gpus"]
 
-SWITCH_TABLE: Schema = {"type": "object", "additionalProperties": class_schema(Switch, name=None)}
+SWITCH_TABLE: Schema = {
+    "type": "object",
+    "additionalProperties": class_schema(Switch, name=None, uplink_gbps=_LINKS),
+}
 
 SCENARIO = object_schema(
     {
@@ -117,6 +143,9 @@ SCENARIO = object_schema(
         "time": TIME,
         "cluster": class_schema(
             Cluster,
+            inter_server_gbps=_LINKS,
+            intra_server_gbps=_INSIDE,
+            intra_server_steps=None,
             servers={"type": "array", "items": SERVER, "minItems": 1},
             **{words.table: SWITCH_TABLE for words in (SWITCHES, RACKS)},
         ),

@@ -9,8 +9,10 @@ from typing import Any, Protocol, TypeVar
 
 from ringsched.errors import InputError, UnknownName
 from ringsched.formats.overrides import overridden
+from ringsched.formatting import listed
 from ringsched.model import Cluster, Scenario, Server, Switch
 from ringsched.model.checks import MAX_GPUS, integer, number
+from ringsched.model.cluster import RACKS, SWITCHES
 
 # Fields that can be set by name; a table of factors is not a single number.
 CONTENTION_KEYS = ("model", "share", "degradation", "server_latency_ms", "lanes")
@@ -125,27 +127,113 @@ class LinkSpeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFactor:
-    """Multiplies the speed of all links between servers and switches."""
+    """Multiplies the speed of all links between servers and switches, or of those of one level.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> cluster = ringsched.Cluster.of_levels((4, 2, 2), oversubscription=(1, 4))
+    >>> scenario = ringsched.Scenario(cluster=cluster, jobs=())
+    >>> change = LinkFactor(factor=4, level=2)
+    >>> change.label(scenario), change.apply(scenario).cluster.switches[4].uplink_gbps
+    ('level-2 links 4 times as fast', 800.0)
+    """
 
     factor: float
+    level: int | None = None  # 0 for the links of servers, 1 for those of the switches above them, ...
 
     def __post_init__(self) -> None:
         number(self.factor, "link-factor", above=0)
+        if self.level is not None:
+            integer(self.level, "link-factor", minimum=0)
 
-    def label(self, scenario: Scenario) -> str:  # noqa: ARG002
-        """Return the factor."""
-        return f"links {self.factor:g} times as fast"
+    def label(self, scenario: Scenario) -> str:
+        """Return the factor, and of which links."""
+        which = "links" if self.level is None else _links_of(scenario.cluster, self.level)
+        return f"{which} {self.factor:g} times as fast"
 
     def apply(self, scenario: Scenario) -> Scenario:
-        """Return the scenario with all uplinks multiplied."""
-        cluster = scenario.cluster
-        servers = tuple(self._faster(server) for server in cluster.servers)
-        switches = tuple(self._faster(switch) for switch in cluster.switches)
-        speed = cluster.inter_server_gbps * self.factor
-        return _with_cluster(scenario, servers=servers, switches=switches, inter_server_gbps=speed)
+        """Return the scenario with these uplinks multiplied."""
+        cluster, level_of = scenario.cluster, scenario.cluster.switch_levels
+        if self.level is not None:
+            _check_level(cluster, self.level)
+        changed: dict[str, Any] = {
+            "switches": tuple(
+                self._faster(switch) if self.level in (None, level_of[switch.name]) else switch
+                for switch in cluster.switches
+            )
+        }
+        if self.level in (None, 0):
+            changed["servers"] = tuple(self._faster(server) for server in cluster.servers)
+            changed["inter_server_gbps"] = cluster.inter_server_gbps * self.factor
+        return _with_cluster(scenario, **changed)
 
     def _faster(self, node: _Node) -> _Node:
         return node if node.uplink_gbps is None else node.replace(uplink_gbps=node.uplink_gbps * self.factor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelSpeed:
+    """Another speed of all links of one level.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> scenario = ringsched.Scenario(cluster=ringsched.Cluster.of_servers(4, switches=2), jobs=())
+    >>> LevelSpeed(gbps=400, level=1).label(scenario)
+    '400 Gbit/s rack links, not 100'
+    """
+
+    gbps: float
+    level: int  # 0 for the links of servers, 1 for those of the switches above them, ...
+
+    def __post_init__(self) -> None:
+        number(self.gbps, "link-gbps", above=0)
+        integer(self.level, "link-gbps", minimum=0)
+
+    def label(self, scenario: Scenario) -> str:
+        """Return the new speed, and the old one if it is the same everywhere."""
+        cluster = scenario.cluster
+        if self.level == 0:
+            speeds = {server.uplink_gbps or cluster.inter_server_gbps for server in cluster.servers}
+        else:
+            speeds = {switch.uplink_gbps or 0.0 for switch in self._switches(cluster)}
+        old = f", not {speeds.pop():g}" if len(speeds) == 1 else ""
+        return f"{self.gbps:g} Gbit/s {_links_of(cluster, self.level)}{old}"
+
+    def apply(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with that speed."""
+        cluster = scenario.cluster
+        _check_level(cluster, self.level)
+        if self.level == 0:
+            servers = tuple(server.replace(uplink_gbps=None) for server in cluster.servers)
+            return _with_cluster(scenario, servers=servers, inter_server_gbps=self.gbps)
+        changed = {switch.name: switch.replace(uplink_gbps=self.gbps) for switch in self._switches(cluster)}
+        switches = tuple(changed.get(switch.name, switch) for switch in cluster.switches)
+        return _with_cluster(scenario, switches=switches)
+
+    def _switches(self, cluster: Cluster) -> list[Switch]:
+        """Return the switches of the level; one without an uplink has no speed to change."""
+        level_of = cluster.switch_levels
+        return [
+            switch
+            for switch in cluster.switches
+            if level_of[switch.name] == self.level and switch.uplink_gbps is not None
+        ]
+
+
+def _links_of(cluster: Cluster, level: int) -> str:
+    if level == 0:
+        return "server links"
+    return f"level-{level} links" if cluster.switch_words is SWITCHES else f"{RACKS.one} links"
+
+
+def _check_level(cluster: Cluster, level: int) -> None:
+    """Refuse a level without links."""
+    levels = {cluster.switch_levels[switch.name] for switch in cluster.switches if switch.uplink_gbps}
+    if level not in {0, *levels}:
+        known = [f"{each} ({cluster.level_name(each)})" for each in sorted({0, *levels})]
+        raise InputError(f"there are no such links, only those of level {listed(known)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ringsched.clusters.slurm.commands import Commands
-from ringsched.clusters.slurm.values import expand, gpu_count, read_json, string, words
+from ringsched.clusters.slurm.values import gpu_count, read_json, string, words
 from ringsched.errors import AdapterError, InputError, did_you_mean
-from ringsched.formats.decode import build, check_keys, parse, table
-from ringsched.model import Cluster, Contention, Server, Switch, Time
+from ringsched.formats.decode import build, check_keys, link_gbps, parse, table
+from ringsched.formats.topologies.slurm_conf import topology_in
+from ringsched.formats.topologies.topology import Topology
+from ringsched.importing.cluster import Surroundings, surroundings_of
+from ringsched.model import Cluster, Contention, Server, Time
 from ringsched.model.checks import number
 from ringsched.model.cluster import (
     INTER_SERVER_GBPS,
@@ -22,6 +24,7 @@ from ringsched.model.cluster import (
     RACKS,
     REDUCE_GBPS,
     SWITCHES,
+    switches_above,
 )
 
 # Nodes in these states get no new jobs.
@@ -84,16 +87,7 @@ def _node(entry: Mapping[str, Any]) -> Node:
     )
 
 
-_SWITCH = re.compile(
-    r"^SwitchName=(\S+) Level=(\d+) LinkSpeed=\d+ Nodes=(\S+)(?: Switches=(\S+))?", re.MULTILINE
-)
-
-
-class Topology(NamedTuple):
-    """The switch above each node and switch; those connected to the core are left out."""
-
-    switch_of: Mapping[str, str]
-    parent_of: Mapping[str, str]
+_NONE = Topology(switch_of={}, parent_of={})
 
 
 def read_topology(commands: Commands, nodes: Sequence[str]) -> Topology:
@@ -103,12 +97,12 @@ def read_topology(commands: Commands, nodes: Sequence[str]) -> Topology:
     except AdapterError as error:
         if not error.refused:
             raise
-        return Topology({}, {})  # no topology plugin
+        return _NONE  # no topology plugin
     return topology_of(text, nodes)
 
 
 def topology_of(text: str, nodes: Sequence[str]) -> Topology:
-    """Return the same of what Slurm printed.
+    """Return the same of what Slurm printed; a block of the block plugin counts as a switch.
 
     Switches above all of the nodes are left out, as no job of theirs crosses an uplink up there.
 
@@ -120,28 +114,19 @@ def topology_of(text: str, nodes: Sequence[str]) -> Topology:
     ... SwitchName=left Level=1 LinkSpeed=1 Nodes=n[1-3] Switches=r[1-2]
     ... SwitchName=core Level=2 LinkSpeed=1 Nodes=n[1-4] Switches=left,r3
     ... '''
-    >>> topology_of(text, ["n1", "n4"])
-    Topology(switch_of={'n1': 'r1', 'n4': 'r3'}, parent_of={'r1': 'left'})
-    >>> topology_of(text, ["n1", "n2"])
-    Topology(switch_of={}, parent_of={})
+    >>> topology = topology_of(text, ["n1", "n4"])
+    >>> topology.switch_of, topology.parent_of
+    ({'n1': 'r1', 'n4': 'r3'}, {'r1': 'left'})
+    >>> topology_of(text, ["n1", "n2"]).switch_of
+    {'n1': None, 'n2': None}
     """
-    switch_of: dict[str, str] = {}
-    parent_of: dict[str, str] = {}
-    above_all: set[str] = set()
-    for name, level, listed, switches in _SWITCH.findall(text):
-        below = set(expand(listed))
-        if below.issuperset(nodes):
-            above_all.add(name)
-        if level == "0":
-            switch_of |= dict.fromkeys(below, name)
-        parent_of |= dict.fromkeys(expand(switches) if switches else (), name)
-    used = {node: switch_of[node] for node in nodes if switch_of.get(node, "") not in {"", *above_all}}
-    above: dict[str, str] = {}
-    for switch in used.values():
-        while (parent := parent_of.get(switch)) is not None and parent not in above_all:
-            above[switch] = parent
-            switch = parent
-    return Topology(used, above)
+    known = [line for line in text.splitlines() if line.startswith(("SwitchName=", "BlockName="))]
+    if not known:
+        return _NONE
+    try:
+        return topology_in("\n".join(known)).above(nodes)
+    except InputError as error:
+        raise AdapterError(f"scontrol show topology printed what cannot be read: {error}") from None
 
 
 VARIABLE = "RINGSCHED_NETWORK"
@@ -169,47 +154,24 @@ class Network:
 
     def cluster(self, servers: Sequence[Server], parent_of: Mapping[str, str]) -> Cluster:
         """Return the cluster of these servers; `parent_of` holds the switch above each switch, if any."""
+        with_uplinks = tuple(
+            server.replace(uplink_gbps=self.servers[server.name]) if server.name in self.servers else server
+            for server in servers
+        )
         return Cluster(
-            servers=tuple(
-                server.replace(uplink_gbps=self.servers[server.name])
-                if server.name in self.servers
-                else server
-                for server in servers
-            ),
-            switches=self._switches(servers, parent_of),
+            servers=with_uplinks,
+            switches=switches_above(with_uplinks, parent_of, self.inter_server_gbps, self._uplink_gbps),
             inter_server_gbps=self.inter_server_gbps,
             intra_server_gbps=self.intra_server_gbps,
             reduce_gbps=self.reduce_gbps,
         )
 
-    def _switches(self, servers: Sequence[Server], parent_of: Mapping[str, str]) -> tuple[Switch, ...]:
-        """Return the switches above the servers."""
-        below: dict[str, list[str]] = {}  # the switches right below each switch
-        sent_gbps: dict[str, list[float]] = {}  # the uplinks of the servers right below it
-        for server in servers:
-            switch = server.switch
-            if switch is not None:
-                uplink_gbps = self.servers.get(server.name, self.inter_server_gbps)
-                sent_gbps.setdefault(switch, []).append(uplink_gbps)
-            while switch is not None and switch not in below:
-                below[switch] = []
-                switch = parent_of.get(switch)
-        for switch in below:
-            if switch in parent_of:
-                below[parent_of[switch]].append(switch)
-
-        def uplink_of(switch: str) -> float:
-            if switch in self.switches:
-                return self.switches[switch]
-            if self.switch_uplink_gbps is not None:
-                return self.switch_uplink_gbps
-            uplinks = sent_gbps.get(switch, []) + [uplink_of(lower) for lower in below[switch]]
-            return max([*uplinks, sum(uplinks) / OVERSUBSCRIPTION])
-
-        return tuple(
-            Switch(name=switch, uplink_gbps=uplink_of(switch), parent=parent_of.get(switch))
-            for switch in below
-        )
+    def _uplink_gbps(self, switch: str, level: int, below: Sequence[float]) -> float:  # noqa: ARG002
+        if switch in self.switches:
+            return self.switches[switch]
+        if self.switch_uplink_gbps is not None:
+            return self.switch_uplink_gbps
+        return max([*below, sum(below) / OVERSUBSCRIPTION])
 
 
 def usual_network() -> Network:
@@ -220,14 +182,19 @@ def usual_network() -> Network:
 
 
 def load_network(path: Path) -> Network:
-    """Read a network file; missing values have the documented defaults."""
+    """Read a network file; missing values have the documented defaults.
+
+    Of a scenario, such as `ringsched topology` writes it, the speeds count; Slurm has the servers.
+    """
+    content = parse(path)
+    if isinstance(table(content.get("cluster", {}), "cluster").get("servers"), list):
+        return _network_of(surroundings_of(path))
     try:
-        content = parse(path)
         check_keys(content, ("cluster", "contention", "time"), (), None)
         cluster = table(content.get("cluster", {}), "cluster")
         tables = (SWITCHES.table, RACKS.table)
         check_keys(cluster, (*_SPEEDS, *_SWITCH_UPLINK, *tables, "servers"), (), "cluster")
-        given = {key: number(cluster[key], key, above=0) for key in _SPEEDS if key in cluster}
+        given = {key: number(_speed(cluster, key), key, above=0) for key in _SPEEDS if key in cluster}
         contention, time = (table(content.get(name, {}), name) for name in ("contention", "time"))
         check_keys(contention, [entry.name for entry in fields(Contention)], (), "contention")
         check_keys(time, [entry.name for entry in fields(Time)], (), "time")
@@ -241,6 +208,23 @@ def load_network(path: Path) -> Network:
         )
     except InputError as error:
         raise error.located(file=str(path)) from None
+
+
+def _speed(cluster: Mapping[str, object], key: str) -> Any:
+    return link_gbps(cluster[key], key, "cluster") if key == "inter_server_gbps" else cluster[key]
+
+
+def _network_of(surroundings: Surroundings) -> Network:
+    cluster = surroundings.cluster
+    return Network(
+        inter_server_gbps=cluster.inter_server_gbps,
+        intra_server_gbps=cluster.intra_server_gbps,
+        reduce_gbps=cluster.reduce_gbps,
+        switches={each.name: each.uplink_gbps for each in cluster.switches if each.uplink_gbps is not None},
+        servers={each.name: each.uplink_gbps for each in cluster.servers if each.uplink_gbps is not None},
+        contention=surroundings.contention,
+        time=surroundings.time,
+    )
 
 
 def _switch_uplink_gbps(cluster: Mapping[str, object]) -> float | None:
@@ -258,5 +242,6 @@ def _uplinks(cluster: Mapping[str, object], *tables: str) -> dict[str, float]:
             check_keys(table(value, place), ("uplink_gbps",), ("uplink_gbps",), place)
             if name in uplinks:
                 raise InputError(f"duplicates the switch name {name!r}", field="name", place=place)
-            uplinks[name] = number(table(value, place)["uplink_gbps"], "uplink_gbps", above=0)
+            speed = link_gbps(table(value, place)["uplink_gbps"], "uplink_gbps", place)
+            uplinks[name] = number(speed, "uplink_gbps", above=0)
     return uplinks

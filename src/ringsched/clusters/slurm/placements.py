@@ -13,7 +13,7 @@ from ringsched.model import PlannedJob, Server
 class Gpus:
     """The GPUs of a partition and the jobs that hold them."""
 
-    def __init__(self, nodes: Sequence[Node], switch_of: Mapping[str, str]) -> None:
+    def __init__(self, nodes: Sequence[Node], switch_of: Mapping[str, str | None]) -> None:
         self._nodes = {node.name: node for node in nodes}
         self._switch_of = switch_of
         self._free = {node.name: list(range(node.gpus)) for node in nodes}

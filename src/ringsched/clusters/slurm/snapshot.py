@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ringsched.clusters.slurm.commands import Commands
 from ringsched.clusters.slurm.jobs import SlurmJob, read_jobs
-from ringsched.clusters.slurm.network import Network, Node, Topology, read_nodes, read_topology
+from ringsched.clusters.slurm.network import Network, Node, read_nodes, read_topology
 from ringsched.clusters.slurm.placements import Gpus
 from ringsched.clusters.slurm.queue import OurJob, Sorted, sort_jobs
 from ringsched.clusters.slurm.running import (
@@ -20,6 +20,7 @@ from ringsched.clusters.slurm.running import (
     stints_over,
 )
 from ringsched.errors import InputError
+from ringsched.formats.topologies.topology import Topology
 from ringsched.model import Cluster, Job, Scenario
 
 

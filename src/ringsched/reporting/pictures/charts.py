@@ -82,6 +82,7 @@ def draw_links(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
     name_rows(panel, [row + 0.5 for row in range(len(links))], [link["name"] for link in links])
     panel.set_ylim(len(links), 0)
     panel.spines[:].set_visible(False)
+    _draw_levels(panel, [link["level"] for link in links], data["cluster"]["linkLevels"])
     figure.legend(
         handles=[Patch(facecolor=level["light"], label=level["name"]) for level in levels],
         title="jobs on the link",
@@ -96,6 +97,24 @@ def draw_links(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:
 
 
 MOST_WIDE_COLUMNS = 8
+
+
+def _draw_levels(panel: Axes, levels: list[int], names: list[str]) -> None:
+    """Draw lines between the links of different levels, and the names of the levels, if there are several."""
+    if len(set(levels)) < 2:
+        return
+    for row, level in enumerate(levels):
+        if row == 0 or level != levels[row - 1]:
+            panel.axhline(row, color="black", linewidth=0.6)
+            panel.annotate(
+                names[level].removesuffix(" switches").replace("-", " "),
+                (1.005, row + 0.5),
+                xycoords=("axes fraction", "data"),
+                ha="left",
+                va="center",
+                fontsize=6,
+                annotation_clip=False,
+            )
 
 
 def draw_blame(data: Mapping[str, Any], plan: Mapping[str, Any]) -> Figure:

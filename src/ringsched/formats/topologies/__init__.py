@@ -1,0 +1,1 @@
+"""Files that describe the network of a cluster, one format per module."""

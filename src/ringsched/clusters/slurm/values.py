@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ringsched.clusters.slurm.commands import Commands
-from ringsched.errors import AdapterError
+from ringsched.errors import AdapterError, InputError
+from ringsched.formats.hostlist import hosts_of
 
 
 def read_json(commands: Commands, key: str, *arguments: str) -> list[Mapping[str, Any]]:
@@ -65,48 +66,18 @@ def string(entry: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-_PART = re.compile(r"((?:[^\[\],]|\[[^\]]*\])+)(?:,|$)")
-_RANGES = re.compile(r"\[([^\]]*)\]")
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
-
-
 def expand(text: str) -> list[str]:
     """Return the names in a node list.
 
     Examples
     --------
-    >>> expand("n[1-2,4],gpu[08-10],login"), expand("")
-    (['n1', 'n2', 'n4', 'gpu08', 'gpu09', 'gpu10', 'login'], [])
-    >>> expand("r[1-2]n[1-2]")
-    ['r1n1', 'r1n2', 'r2n1', 'r2n2']
+    >>> expand("n[1-2,4],login"), expand("")
+    (['n1', 'n2', 'n4', 'login'], [])
     """
-    names: list[str] = []
-    at = 0
-    while at < len(text):
-        part = _PART.match(text, at)
-        if part is None:
-            raise AdapterError(f"Slurm wrote a list of nodes that cannot be read: {text!r}")
-        names += _expanded(part[1])
-        at = part.end()
-    return names
-
-
-def _expanded(part: str) -> Iterator[str]:
-    ranges = _RANGES.search(part)
-    if ranges is None:
-        yield part
-        return
-    for number in _numbers(ranges[1]):
-        yield from _expanded(f"{part[: ranges.start()]}{number}{part[ranges.end() :]}")
-
-
-def _numbers(text: str) -> Iterator[str]:
-    for item in text.split(","):
-        found = _RANGE.fullmatch(item)
-        numbers = range(int(found[1]), int(found[2] or found[1]) + 1) if found else ()
-        if not found or not numbers:
-            raise AdapterError(f"Slurm wrote a range that cannot be read: {item!r}")
-        yield from (f"{number:0{len(found[1])}d}" for number in numbers)
+    try:
+        return hosts_of(text)
+    except InputError as error:
+        raise AdapterError(f"Slurm wrote a list of nodes that {error.problem}") from None
 
 
 _COUNT = re.compile(r"(?:^|,)(?:gres[:/])?gpu(?::(?!\d+(?:\(|,|$))[^:,(]+)?:(\d+)")

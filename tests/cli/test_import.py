@@ -112,6 +112,7 @@ def test_what_really_happened_verifies(tmp_path: Path) -> None:
         (["tiresias", TIRESIAS, "--cluster", "none.toml"], "none.toml: there is no such file"),
         (["tiresias", TIRESIAS, "--as-plan", "plan.json"], "no such option '--as-plan'"),
         (["philly", TIRESIAS], "this looks like tiresias: ringsched import tiresias"),
+        ([TIRESIAS], "FORMAT must come before FILE; this looks like tiresias: ringsched import tiresias"),
         (["csv", TIRESIAS], "this looks like tiresias: ringsched import tiresias"),
         (["csv", SAMPLES / "any.csv"], "--map 'submit=Queued at,gpus=GPUs,duration=run_min,"),
         (["csv", TIRESIAS, "--map", "submit"], "--map must be written as submit=COLUMN"),

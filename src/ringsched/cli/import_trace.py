@@ -21,6 +21,7 @@ from ringsched.formats.jobs import CATALOGUE
 from ringsched.formats.plan import save_plan
 from ringsched.formats.traces.formats import FORMATS
 from ringsched.formats.traces.options import FRACTIONAL, ROUND, UNITS_S
+from ringsched.formats.traces.suggest import suggestion
 from ringsched.formatting import counted, duration
 from ringsched.importing import ImportedTrace, ImportReport, import_trace
 from ringsched.importing.models import DRAWN, NO_COMMUNICATION, UNKNOWN_MODELS
@@ -164,6 +165,8 @@ class Formats(Group):
         """Return the format that is named first."""
         name = args[0]
         if name not in FORMATS and not name.startswith("-") and not ctx.resilient_parsing:
+            if Path(name).is_file() and (hint := suggestion(Path(name), "")):
+                raise InputError(f"must come before FILE; {hint}", field="FORMAT")
             raise UnknownName("format", name, FORMATS, field="FORMAT")
         return super().resolve_command(ctx, args)
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 from ringsched import Scenario
@@ -65,6 +66,25 @@ def _workload(kind: str, **options: Any) -> Any:
     if "slot_s" in options:
         options["time"] = Time(slot_s=options.pop("slot_s"))
     return getattr(Workload, kind)(**options)
+
+
+def imported(path: Path, kind: str) -> Any:
+    """Return a trace on 64 servers in 8 oversubscribed racks under the paper's contention.
+
+    These were the defaults of imports once. Versions that have others get them explicitly, so that
+    measurements of all versions are about the same scenario.
+    """
+    import ringsched
+
+    if "unknown_models" not in signature(ringsched.import_trace).parameters:
+        return ringsched.import_trace(path, kind).scenario
+    around = ringsched.Scenario(
+        cluster=ringsched.Cluster.of_servers(64, 8, switches=8),
+        contention=ringsched.Contention.ethernet(),
+        time=ringsched.Time(model="continuous"),
+        jobs=(),
+    )
+    return ringsched.import_trace(path, kind, cluster=around, unknown_models="draw").scenario
 
 
 def offered_load(scenario: Scenario) -> float:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import ringsched
+from benchmarks import adapters
 from benchmarks.effort import sized
 from benchmarks.measure import best_of, exponent
 from ringsched import Cluster, Scenario, Simulation, Stop, Workload, generate
@@ -161,7 +162,7 @@ def _muri() -> Scenario:
 
 
 def _imported(name: str, kind: str) -> Scenario:
-    scenario = ringsched.import_trace(TRACES / name, kind).scenario
+    scenario = adapters.imported(TRACES / name, kind)
     return scenario.replace(jobs=scenario.jobs[:TRACE_JOBS])
 
 

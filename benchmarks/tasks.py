@@ -362,7 +362,7 @@ def _philly() -> Scenario:
     path = TRACES / "philly.csv.gz"
     if not path.exists():
         return adapters.generated("poisson", seed=0, jobs=PHILLY_JOBS, servers=64, switches=8, load=1.1)
-    scenario = ringsched.import_trace(path, "philly").scenario
+    scenario = adapters.imported(path, "philly")
     return scenario.replace(jobs=scenario.jobs[:PHILLY_JOBS])
 
 
@@ -374,7 +374,7 @@ def _muri() -> Scenario:
         return adapters.generated(
             "poisson", seed=0, jobs=1500, servers=64, switches=8, load=0.8, sizes="paper"
         )
-    scenario = ringsched.import_trace(path, "muri").scenario
+    scenario = adapters.imported(path, "muri")
     factor = adapters.offered_load(scenario) / 0.8
     return scenario.replace(jobs=tuple(job.replace(submit_s=job.submit_s * factor) for job in scenario.jobs))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.helpers import OLD_BYTES, run, run_process, sentence
@@ -16,17 +17,31 @@ TIRESIAS = SAMPLES / "tiresias.csv"
 PHILLY_JSON = SAMPLES / "philly.json"
 
 
+FILES = {"csv": "any.csv", "philly-json": "philly.json", "sacct": "sacct.txt"}
+FILES |= {"jobcomp": "jobcomp.txt", "swf": "swf.swf"}
+MAP = "submit=queued at,duration=run_min,gpus=gpus,name=job id,model=net"
+NEEDED: dict[str, tuple[object, ...]] = {
+    "csv": ("--map", MAP),
+    "lingjun": ("--worker-table", SAMPLES / "lingjun_worker.csv"),
+}
+ARGUMENTS: dict[str, dict[str, object]] = {
+    "csv": {"columns": MAP},
+    "lingjun": {"worker_table": SAMPLES / "lingjun_worker.csv"},
+}
+
+
 def sample(name: str) -> Path:
-    return PHILLY_JSON if name == "philly-json" else SAMPLES / f"{name}.csv"
+    return SAMPLES / FILES.get(name, f"{name}.csv")
 
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("suffix", ["json", "toml"])
 def test_a_trace_becomes_a_scenario_that_can_be_planned(name: str, suffix: str, tmp_path: Path) -> None:
     output, plan = tmp_path / f"scenario.{suffix}", tmp_path / "plan.json"
-    result = run("import", name, sample(name), "-o", output)
+    result = run("import", name, sample(name), *NEEDED.get(name, ()), "-o", output)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert ringsched.load_scenario(output) == ringsched.import_trace(sample(name), name).scenario
+    expected: Any = ringsched.import_trace(sample(name), name, **ARGUMENTS.get(name, {}))
+    assert ringsched.load_scenario(output) == expected.scenario
     assert run("plan", output, "-o", plan).exit_code == 0
     assert run("verify", output, plan).exit_code == 0
 
@@ -41,7 +56,9 @@ def test_the_report(tmp_path: Path) -> None:
         "  dropped 1 row: no duration (first on line 6)",
         "  dropped 1 row: wrong number of cells (first on line 8)",
         "3 jobs over 3 min 22 s, load 0.22 on 64 servers with 512 GPUs",
-        "models: 2 from the trace, 1 drawn",
+        "models: 2 from the trace, 0 drawn, 1 not in the catalogue",
+        "  taken for a similar one: bert as bert-base, gpt2 as gpt2-small",
+        "  not in the catalogue: a2c (1 job); they communicate as the trace says",
         f"scenario written to {output}, its jobs to {tmp_path / 'queue.jobs.csv'}",
     ]
 
@@ -93,10 +110,17 @@ def test_what_really_happened_verifies(tmp_path: Path) -> None:
             "--model-mix names the unknown mix or model 'visio'",
         ),
         (["tiresias", TIRESIAS, "--cluster", "none.toml"], "none.toml: there is no such file"),
-        (
-            ["tiresias", TIRESIAS, "--as-plan", "plan.json"],
-            "--as-plan needs a trace that says where jobs ran",
-        ),
+        (["tiresias", TIRESIAS, "--as-plan", "plan.json"], "no such option '--as-plan'"),
+        (["philly", TIRESIAS], "this looks like tiresias: ringsched import tiresias"),
+        ([TIRESIAS], "FORMAT must come before FILE; this looks like tiresias: ringsched import tiresias"),
+        (["csv", TIRESIAS], "this looks like tiresias: ringsched import tiresias"),
+        (["csv", SAMPLES / "any.csv"], "--map 'submit=Queued at,gpus=GPUs,duration=run_min,"),
+        (["csv", TIRESIAS, "--map", "submit"], "--map must be written as submit=COLUMN"),
+        (["csv", TIRESIAS, "--map", MAP, "--time-unit", "sec"], "--time-unit names the unknown unit 'sec'"),
+        (["itp", SAMPLES / "itp.csv", "--where", "x=1"], "--where names the column 'x'"),
+        (["itp", SAMPLES / "itp.csv", "--time-zone", "Mars"], "--time-zone must be a time zone"),
+        (["muri", SAMPLES / "muri.csv", "--unknown-models", "x"], "--unknown-models names the unknown model"),
+        (["lingjun", SAMPLES / "lingjun.csv"], "--worker-table is required"),
         (
             ["philly-json", PHILLY_JSON, "--as-plan", "plan.json", "--cluster", "examples/first.toml"],
             "--cluster cannot be given",
@@ -135,3 +159,29 @@ def test_the_trace_itself_is_never_written_over(tmp_path: Path) -> None:
 def test_a_trace_can_come_through_a_pipe() -> None:
     result = run_process("import", "tiresias", "/dev/stdin", input=TIRESIAS.read_text(encoding="utf-8"))
     assert result.stderr.startswith("14 rows read, 5 kept\n")
+
+
+def test_a_table_with_its_units_and_conditions(tmp_path: Path) -> None:
+    log, output = tmp_path / "log.csv", tmp_path / "scenario.json"
+    rows = "".join(
+        f"{at * 60000},{1000 * 600 * (at + 1)},{2 ** (at % 3)},{'ok' if at % 2 else 'bad'}\n"
+        for at in range(6)
+    )
+    log.write_text(f"arrived,ran,g,outcome\n{rows}", encoding="utf-8")
+    options = ("--map", "submit=arrived,duration=ran,gpus=g", "--time-unit", "ms", "--where", "outcome=ok")
+    result = run("import", "csv", log, *options, "-o", output)
+    assert result.stdout.splitlines()[:3] == [
+        "6 rows read, 3 kept",
+        "  dropped 3 rows: not outcome=ok (first on line 2)",
+        "3 jobs over 4 min, load 0.16 on 64 servers with 512 GPUs",
+    ]
+
+
+def test_the_overload_is_a_warning(tmp_path: Path) -> None:
+    log, output = tmp_path / "log.csv", tmp_path / "scenario.json"
+    rows = "".join(f"{at * 60},3600,16\n" for at in range(600))
+    log.write_text(f"submit,duration,gpus\n{rows}", encoding="utf-8")
+    spec = SAMPLES / "tiresias_cluster_spec.csv"
+    mapped = ("--map", "submit=submit,duration=duration,gpus=gpus")
+    said = run("import", "csv", log, *mapped, "--cluster", spec, "-o", output).stdout.splitlines()[-1]
+    assert said.startswith("Warning: the load is 30.05 even without contention, so the queue only grows; use")

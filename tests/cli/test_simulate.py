@@ -260,3 +260,15 @@ def test_ctrl_c_leaves_no_file(queue: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Error: interrupted\n")
     assert outputs[0].read_bytes() == OLD_BYTES
     assert sorted(queue.parent.iterdir()) == before
+
+
+def test_an_overloaded_cluster_is_a_warning(tmp_path: Path) -> None:
+    job = {**FULL["jobs"][0], "gpus": 4, "iterations": 500}
+    jobs = [{**job, "name": f"j{at}", "submit_s": float(at)} for at in range(200)]
+    scenario = write_json(tmp_path, edited({("jobs",): jobs}))
+    said = run("simulate", scenario).stdout.splitlines()[-1]
+    assert said.startswith("Warning: the load is ")
+    assert "even without contention, so the queue only grows; use at least" in said
+    as_json = run("simulate", scenario, "--json")
+    assert as_json.stderr.strip() == said
+    json.loads(as_json.stdout)

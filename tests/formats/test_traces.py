@@ -8,13 +8,14 @@ import os
 from collections import Counter
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ringsched
-from ringsched import InputError, import_trace
+from ringsched import Cluster, Contention, InputError, import_trace
 from ringsched.engine.problem import problem_of
 from ringsched.errors import UnknownName
 from ringsched.formats.traces.formats import FORMATS
@@ -22,10 +23,26 @@ from ringsched.formats.traces.philly import BROKEN, CHUNK, JsonStream
 from ringsched.formats.traces.table import TraceRow
 from ringsched.importing import ImportedTrace
 from ringsched.importing.cluster import surroundings_of
-from ringsched.importing.trace import models_of
+from ringsched.importing.models import models_of
 
 SAMPLES = Path(__file__).parents[1] / "traces"
-SAMPLE = {name: SAMPLES / f"{name}.csv" for name in FORMATS} | {"philly-json": SAMPLES / "philly.json"}
+OTHER_FILES = {"csv": "any.csv", "philly-json": "philly.json", "sacct": "sacct.txt"}
+OTHER_FILES |= {"jobcomp": "jobcomp.txt", "swf": "swf.swf"}
+SAMPLE = {name: SAMPLES / OTHER_FILES.get(name, f"{name}.csv") for name in FORMATS}
+COLUMNS = {
+    **{"submit": "queued at", "start": "Began", "end": "Stopped", "duration": "RUN_MIN", "gpus": "GPUs"},
+    **{"name": "Job ID", "model": "Net", "placement": "Hosts"},
+}
+# What a format cannot do without.
+NEEDED: dict[str, dict[str, Any]] = {
+    "csv": {"columns": COLUMNS},
+    "lingjun": {"worker_table": SAMPLES / "lingjun_worker.csv"},
+}
+
+
+def imported(path: Path, name: str, **options: Any) -> ImportedTrace:
+    return import_trace(path, name, **NEEDED.get(name, {}), **options)
+
 
 # What becomes of every row of the samples: jobs by name, reasons with count and first line.
 EXPECTED: dict[str, tuple[list[str], dict[str, tuple[int, int]]]] = {
@@ -114,6 +131,85 @@ EXPECTED: dict[str, tuple[list[str], dict[str, tuple[int, int]]]] = {
             "wrong number of cells": (1, 9),
         },
     ),
+    "csv": (
+        ["2", "3", "1", "4"],
+        {
+            "malformed gpus": (1, 11),
+            "malformed hosts": (1, 13),
+            "malformed queued at": (1, 9),
+            "malformed run_min": (1, 7),
+            "no GPU": (1, 10),
+            "no duration": (1, 6),
+            "no submit time": (1, 14),
+            "same name as an earlier job": (1, 15),
+            "wrong number of cells": (1, 12),
+        },
+    ),
+    "sacct": (
+        ["100", "105", "101_7", "107"],
+        {
+            "a step of a job": (2, 3),
+            "never started": (2, 6),
+            "malformed End - Start": (1, 11),
+            "no GPU": (1, 7),
+            "no duration": (1, 15),
+            "no start or end recorded": (1, 8),
+            "no submit time": (1, 13),
+            "same name as an earlier job": (1, 16),
+            "wrong number of cells": (1, 14),
+        },
+    ),
+    "jobcomp": (
+        ["201", "200", "206_1"],
+        {
+            "malformed StartTime": (1, 6),
+            "never started": (1, 4),
+            "no GPU": (1, 5),
+            "no submit time": (1, 7),
+            "not a record": (1, 8),
+        },
+    ),
+    "swf": (
+        ["1", "2", "9"],
+        {
+            "larger than the cluster": (1, 14),
+            "malformed run time": (1, 10),
+            "never started": (1, 6),
+            "no GPU": (1, 7),
+            "no duration": (1, 8),
+            "no submit time": (1, 11),
+            "same name as an earlier job": (1, 13),
+            "wrong number of cells": (1, 9),
+        },
+    ),
+    "chronus": (
+        ["1", "2"],
+        {"malformed duration": (1, 5), "no GPU": (1, 4), "wrong number of cells": (1, 6)},
+    ),
+    "openb": (
+        ["openb-pod-0000", "openb-pod-0002", "openb-pod-0001"],
+        {
+            "malformed deletion_time - scheduled_time": (1, 8),
+            "malformed num_gpu": (1, 9),
+            "never started": (1, 6),
+            "no GPU": (1, 5),
+            "no start or end recorded": (1, 7),
+            "no submit time": (1, 10),
+            "same name as an earlier job": (1, 12),
+            "wrong number of cells": (1, 11),
+        },
+    ),
+    "lingjun": (
+        ["dlc1", "dlc2", "dlc3"],
+        {
+            "malformed gmt_job_finished - gmt_job_running": (1, 8),
+            "never started": (1, 6),
+            "no start or end recorded": (1, 7),
+            "no submit time": (1, 9),
+            "no workers recorded": (1, 5),
+            "wrong number of cells": (1, 10),
+        },
+    ),
 }
 
 # Of the same jobs: GPUs, submit since the first, recorded seconds.
@@ -125,6 +221,13 @@ FIGURES = {
     "helios": [(32, 0.0, 600.0), (8, 3600.0, 3600.0)],
     "acme": [(64, 0.0, 3600.0), (8, 1102.0, 120.0), (1, 1438.0, 77.0)],
     "itp": [(16, 0.0, 10.0), (1, 2.0, 20.0), (4, 566.0, 3890.0)],
+    "csv": [(2, 0.0, 1800.0), (1, 0.0, 2700.0), (8, 9000.0, 3600.0), (4, 18000.0, 3600.0)],
+    "sacct": [(4, 0.0, 7200.0), (3, 30.0, 3600.0), (2, 60.0, 1800.0), (3, 300.0, 3600.0)],
+    "jobcomp": [(1, 0.0, 600.0), (8, 1800.0, 7200.0), (2, 3600.0, 3600.0)],
+    "swf": [(8, 0.0, 3600.0), (16, 60.0, 1800.0), (3, 240.0, 900.0)],
+    "chronus": [(8, 0.0, 7200.0), (1, 1800.0, 900.0)],
+    "openb": [(1, 0.0, 12537386.0), (8, 426900.0, 3600.0), (1, 426961.0, 12475899.0)],
+    "lingjun": [(16, 0.0, 14400.0), (2, 1800.0, 3600.0), (8, 14400.0, 3600.0)],
 }
 
 
@@ -137,7 +240,7 @@ def written(folder: Path, content: str | bytes, name: str = "trace.csv") -> Path
 @pytest.mark.parametrize("name", FORMATS)
 class TestSamples:
     def test_rows_are_kept_or_dropped_with_a_reason(self, name: str) -> None:
-        trace = import_trace(SAMPLE[name], name)
+        trace = imported(SAMPLE[name], name)
         names, dropped = EXPECTED[name]
         assert [job.name for job in trace.scenario.jobs] == names
         found = {row.reason: (row.count, row.first_line) for row in trace.report.dropped}
@@ -146,7 +249,7 @@ class TestSamples:
         assert trace.report.rows_read == len(names) + sum(count for count, _ in dropped.values())
 
     def test_jobs_have_the_recorded_figures(self, name: str) -> None:
-        scenario = import_trace(SAMPLE[name], name, seed=3).scenario
+        scenario = imported(SAMPLE[name], name, seed=3).scenario
         problem = problem_of(scenario)
         assert not scenario.time.slotted
         for at, (gpus, submit_s, duration_s) in enumerate(FIGURES[name]):
@@ -157,32 +260,35 @@ class TestSamples:
             assert abs(best_s - duration_s) <= tau_s / 2 + 1e-9 or job.iterations == 1
 
     def test_strict_ends_at_the_first_malformed_row(self, name: str, tmp_path: Path) -> None:
-        lines = [first for reason, (_, first) in EXPECTED[name][1].items() if not reason.startswith("n")]
+        malformed = ("malformed", "wrong", "same", "not a record", "not JSON")
+        lines = [first for reason, (_, first) in EXPECTED[name][1].items() if reason.startswith(malformed)]
         with pytest.raises(InputError, match=rf"line {min(lines)}: ") as caught:
-            import_trace(SAMPLE[name], name, strict=True)
+            imported(SAMPLE[name], name, strict=True)
         assert caught.value.file == str(SAMPLE[name])
         assert caught.value.field
 
     def test_gzip_and_other_line_ends_change_nothing(self, name: str, tmp_path: Path) -> None:
         content = SAMPLE[name].read_bytes().replace(b"\r\n", b"\n")
-        plain = import_trace(written(tmp_path, content), name)
-        packed = import_trace(written(tmp_path, gzip.compress(content), "any.name"), name)
-        dos = import_trace(written(tmp_path, content.replace(b"\n", b"\r\n")), name)
-        assert plain == packed == dos == import_trace(SAMPLE[name], name)
+        plain = imported(written(tmp_path, content), name)
+        packed = imported(written(tmp_path, gzip.compress(content), "any.name"), name)
+        dos = imported(written(tmp_path, content.replace(b"\n", b"\r\n")), name)
+        assert plain == packed == dos == imported(SAMPLE[name], name)
 
     def test_the_same_seed_gives_the_same_scenario(self, name: str) -> None:
-        first, again, other = (import_trace(SAMPLE[name], name, seed=seed).scenario for seed in (1, 1, 2))
+        first, again, other = (
+            imported(SAMPLE[name], name, seed=seed, unknown_models="draw").scenario for seed in (1, 1, 2)
+        )
         assert first == again
         assert first != other
 
     def test_an_empty_file_is_refused(self, name: str, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is empty"):
-            import_trace(written(tmp_path, "\n \n"), name)
+            imported(written(tmp_path, "\n \n"), name)
 
     def test_half_a_gzip_is_refused(self, name: str, tmp_path: Path) -> None:
         content = gzip.compress(os.urandom(50_000).hex().encode())
-        with pytest.raises(InputError, match=r"gzip|not a trace of this format"):
-            import_trace(written(tmp_path, content[:30_000]), name)
+        with pytest.raises(InputError, match=r"gzip|not a trace of this format|has no column"):
+            imported(written(tmp_path, content[:30_000]), name)
 
 
 def test_a_trace_of_another_format_is_refused() -> None:
@@ -204,7 +310,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
 def test_strict_refuses_a_job_larger_than_the_cluster(tmp_path: Path) -> None:
     text = "timestamp,duration,num_gpus\n2017-10-03 12:00:00,600.0,1024\n"
     with pytest.raises(InputError, match="line 2: GPUs = 1024 are more than the 512 of the cluster"):
-        import_trace(written(tmp_path, text), "philly", strict=True)
+        import_trace(written(tmp_path, text), "philly", cluster=Cluster.of_servers(64), strict=True)
 
 
 def test_what_is_no_job_is_not_malformed(tmp_path: Path) -> None:
@@ -218,8 +324,39 @@ def test_what_is_no_job_is_not_malformed(tmp_path: Path) -> None:
 def test_models_named_by_the_trace_are_taken() -> None:
     trace = import_trace(SAMPLE["tiresias"], "tiresias", models="lstm-ptb")
     gradient_mb = {job.name: job.gradient_mb for job in trace.scenario.jobs}
-    assert gradient_mb == {"0": 526.4, "1": 99.2, "2": 103.0, "3": 251.8, "4": 251.8}
-    assert trace.report.models_named == 3
+    # The catalogue does not know the model of "3", and the trace does not say what it exchanges.
+    assert gradient_mb == {"0": 526.4, "1": 99.2, "2": 103.0, "3": 0.0, "4": 251.8}
+    assert (trace.report.models_named, trace.report.models_drawn) == (3, 1)
+    similar = {model.name: model.taken_for for model in trace.report.models_similar}
+    assert similar == {"vgg19": "vgg16", "inception4": "inception-v3"}
+
+
+class TestUnknownModels:
+    @pytest.mark.parametrize(
+        ("unknown", "gradient_mb"), [("none", 0.0), ("draw", 251.8), ("vgg16", 526.4), (None, 0.0)]
+    )
+    def test_choices(self, unknown: str | None, gradient_mb: float) -> None:
+        trace = import_trace(SAMPLE["tiresias"], "tiresias", models="lstm-ptb", unknown_models=unknown)
+        assert trace.scenario.jobs[1].gradient_mb == gradient_mb
+        (model,) = trace.report.models_unknown
+        assert (model.jobs, model.taken_for) == (1, unknown or "none")
+
+    def test_the_trace_itself_may_say_what_they_exchange(self) -> None:
+        """An iteration of 250 ms of which 66 are the exchange, in the best case of 16 GPUs."""
+        trace = import_trace(SAMPLE["muri"], "muri")
+        job = next(job for job in trace.scenario.jobs if job.name == "2")
+        (model,) = trace.report.models_unknown
+        assert (model.name, model.taken_for) == ("a2c", "trace")
+        assert job.compute_s == pytest.approx(0.184)
+        latency_s = 2 * trace.scenario.contention.server_latency_ms / 1000
+        tau_s = problem_of(trace.scenario).best_case[1] / job.iterations
+        assert tau_s == pytest.approx(0.250 + latency_s, rel=1e-6)
+        silent = import_trace(SAMPLE["muri"], "muri", unknown_models="none").scenario.jobs[1]
+        assert (silent.gradient_mb, silent.compute_s) == (0.0, pytest.approx(0.25))
+
+    def test_an_unknown_choice_is_refused(self) -> None:
+        with pytest.raises(InputError, match="unknown_models names the unknown model 'vgg' "):
+            import_trace(SAMPLE["muri"], "muri", unknown_models="vgg")
 
 
 def test_drawn_models_follow_the_mix_in_every_class_of_size() -> None:
@@ -237,14 +374,38 @@ def test_even_a_lone_job_can_be_any_model() -> None:
 
 
 class TestCluster:
-    def test_the_default_is_64_servers_of_8_in_8_racks(self) -> None:
-        cluster = import_trace(SAMPLE["itp"], "itp").scenario.cluster
-        assert (len(cluster.servers), cluster.capacity, len(cluster.switches)) == (64, 512, 8)
+    def test_the_default_is_64_servers_of_8_below_one_switch_that_does_not_block(self) -> None:
+        scenario = import_trace(SAMPLE["itp"], "itp").scenario
+        cluster = scenario.cluster
+        assert (len(cluster.servers), cluster.capacity, len(cluster.switches)) == (64, 512, 0)
+        assert scenario.contention == Contention(model="phases", server_latency_ms=0.2)
+
+    def test_a_trace_that_needs_more_gets_more(self, tmp_path: Path) -> None:
+        rows = [f"j{at},{at},100000,8" for at in range(100)]
+        text = "\n".join(["job_id,submission_time,duration,num_gpu", *rows, "late,50000,60,1"])
+        trace = import_trace(written(tmp_path, text), "itp")
+        assert len(trace.scenario.cluster.servers) == 100
+        assert "hold all jobs for 99 % of the time" in trace.report.assumed[0]
+
+    def test_recorded_on_one_cluster_and_replayed_on_another(self) -> None:
+        fast, slow = (Cluster.of_servers(64, 8, inter_server_gbps=gbps) for gbps in (400.0, 10.0))
+        options: dict[str, Any] = {"models": "vgg16"}
+        there = import_trace(SAMPLE["itp"], "itp", cluster=fast, **options).scenario
+        here = import_trace(SAMPLE["itp"], "itp", cluster=slow, **options).scenario
+        moved = import_trace(SAMPLE["itp"], "itp", cluster=slow, recorded_on=fast, **options).scenario
+        assert [job.iterations for job in moved.jobs] == [job.iterations for job in there.jobs]
+        assert moved.cluster == slow
+        assert here.jobs != there.jobs
+        only = import_trace(SAMPLE["itp"], "itp", recorded_on=fast, **options).scenario
+        assert only == there
+        with pytest.raises(InputError, match="recorded_on must be a Cluster or a file"):
+            import_trace(SAMPLE["itp"], "itp", recorded_on=7)  # type: ignore[arg-type]
 
     def test_a_specification_of_tiresias_is_a_cluster(self) -> None:
         trace = import_trace(SAMPLE["tiresias"], "tiresias", cluster=SAMPLES / "tiresias_cluster_spec.csv")
         cluster = trace.scenario.cluster
         assert (len(cluster.servers), cluster.capacity, len(cluster.switches)) == (8, 32, 2)
+        assert {switch.uplink_gbps for switch in cluster.switches} == {400.0}  # what four servers can send
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -322,11 +483,11 @@ def test_random_lines_never_crash_an_importer(name: str, lines: list[bytes], tmp
     """Appended to a good sample they leave its jobs as they are, alone they are refused or dropped."""
     folder = tmp_path_factory.getbasetemp()
     dirt = b"\n".join(lines)
-    good = import_trace(SAMPLE[name], name)
-    dirty = import_trace(written(folder, SAMPLE[name].read_bytes().rstrip(b"]\n ") + b"\n" + dirt), name)
+    good = imported(SAMPLE[name], name)
+    dirty = imported(written(folder, SAMPLE[name].read_bytes().rstrip(b"]\n ") + b"\n" + dirt), name)
     assert {job.name for job in good.scenario.jobs} <= {job.name for job in dirty.scenario.jobs}
     with contextlib.suppress(InputError):
-        alone = import_trace(written(folder, dirt), name)
+        alone = imported(written(folder, dirt), name)
         assert alone.report.rows_read == sum(row.count for row in alone.report.dropped)
 
 
@@ -339,7 +500,7 @@ def traces_folder() -> Path | None:
 
 REAL = {
     # format, rows, jobs named by the trace, load
-    "philly.csv.gz": ("philly", 82_247, 0, 0.731),
+    "philly.csv.gz": ("philly", 82_247, 0, 0.429),
     "muri_trace1.csv.gz": ("muri", 1494, 944, 0.249),
     "tiresias_60_job.csv": ("tiresias", 60, 60, 0.029),
 }

@@ -179,6 +179,11 @@ def _means(time_s: Floats, records: NDArray[np.int32], edges_s: Floats) -> Float
     return np.diff(np.interp(edges_s, time_s, area)) / np.diff(edges_s)
 
 
+def series_means(series: Series, edges_s: Floats) -> Floats:
+    """Return the mean length of the queue between each two edges."""
+    return _means(series.time_s, series.queue_length, edges_s)
+
+
 def _maxima(time_s: Floats, records: NDArray[np.int32], edges_s: Floats) -> NDArray[np.int32]:
     """Return the maximum of each step: the value at its beginning and all changes within it."""
     in_force = np.searchsorted(time_s, edges_s[:-1], side="right") - 1

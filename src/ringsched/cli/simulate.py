@@ -12,6 +12,7 @@ import click
 from rich.table import Table
 
 from ringsched.analysis.over_time import OverTime, SizeClass, over_time, series_columns
+from ringsched.analysis.overload import simulation_warning
 from ringsched.cli.command import OUTPUT, SEARCH, Command, option
 from ringsched.cli.files import check_different, check_no_input, check_plan_output, options_for_arguments
 from ringsched.cli.options import (
@@ -226,10 +227,13 @@ def simulate_command(
     plan = result.plan() if as_json or output is not None else None
     if output is not None and plan is not None:
         save_plan(plan, output)
+    warning = simulation_warning(result)
     if as_json and plan is not None:
         click.echo(simulation_to_json(plan, over_time(result)), nl=False)
     else:
         print_simulation(result, over_time(result), {"plan": output, "jobs": jobs, "series": series})
+    if warning is not None:
+        click.echo(f"Warning: {warning}", err=as_json)  # stdout holds the JSON
 
 
 def _check_outputs(output: Path | None, jobs: Path | None, series: Path | None) -> None:

@@ -1,6 +1,6 @@
 """Traces of real clusters as scenarios, and topology files as clusters."""
 
-from ringsched.importing.report import DroppedRows, ImportReport
+from ringsched.importing.report import DroppedRows, ImportReport, NamedModel
 from ringsched.importing.topology import ImportedTopology, import_topology
 from ringsched.importing.trace import ImportedTrace, import_trace
 
@@ -9,6 +9,7 @@ __all__ = [
     "ImportReport",
     "ImportedTopology",
     "ImportedTrace",
+    "NamedModel",
     "import_topology",
     "import_trace",
 ]

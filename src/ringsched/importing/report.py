@@ -20,6 +20,19 @@ class DroppedRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamedModel:
+    """A model as a trace names it, how many jobs have it, and what it was taken for.
+
+    `taken_for` is a model of the catalogue, "trace" if the trace itself says how the jobs communicate, or
+    "none" if they are assumed not to, or "draw" if models were drawn instead.
+    """
+
+    name: str
+    jobs: int
+    taken_for: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportReport:
     """An import in short.
 
@@ -27,12 +40,19 @@ class ImportReport:
     ----------
     format, rows_read, rows_kept, dropped
         The format, the number of rows, the number of jobs, and why other rows were dropped.
-    models_named
-        How many jobs have the model the trace names, or a similar one; other models are drawn.
+    models_named, models_drawn
+        How many jobs have the model the trace names, or a similar one, and how many a drawn one.
+    models_similar, models_unknown
+        Models that the catalogue has a relative of, and those that it does not know.
+    assumed
+        What the importer assumed, and the rows it changed.
     span_s
         From the first submit to the last.
-    load
-        GPU-seconds of all jobs in the best case over those of the cluster during the span.
+    load, busiest_load
+        GPU-seconds of all jobs in the best case over those of the cluster during the span; and in the
+        busiest week, if every job started when it was submitted.
+    warning
+        Why a simulation would say little, if that is known.
     largest_difference_s
         Of a recorded plan: how far a start or finish is from its record at most.
     """
@@ -42,8 +62,14 @@ class ImportReport:
     rows_kept: int
     dropped: tuple[DroppedRows, ...]
     models_named: int
+    models_drawn: int
+    models_similar: tuple[NamedModel, ...] = ()
+    models_unknown: tuple[NamedModel, ...] = ()
+    assumed: tuple[str, ...] = ()
     span_s: float
     load: float
+    busiest_load: float = 0.0
+    warning: str | None = None
     largest_difference_s: float | None = None
 
 
@@ -51,7 +77,7 @@ class Tally:
     """Counts rows and why they are dropped; a strict one ends at the first malformed row."""
 
     def __init__(self, path: Path, *, strict: bool) -> None:
-        self._path = path
+        self.path = path
         self._strict = strict
         self._dropped: dict[str, tuple[int, int]] = {}  # reason -> count and first line
         self.rows_read = 0
@@ -69,7 +95,7 @@ class Tally:
         """Count a row that is dropped."""
         if self._strict and row.is_malformed:
             place = f"line {row.line}"
-            raise InputError(row.problem or "", field=row.field, place=place, file=str(self._path))
+            raise InputError(row.problem or "", field=row.field, place=place, file=str(self.path))
         count, first = self._dropped.get(row.reason, (0, row.line))
         self._dropped[row.reason] = (count + 1, min(first, row.line))
 

@@ -2,65 +2,60 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from ringsched.errors import InputError, UnknownName
-from ringsched.formats.traces.formats import FORMATS, catalogue_model
-from ringsched.formats.traces.table import BadRow, TraceRow
-from ringsched.importing.cluster import Surroundings, surroundings_of
-from ringsched.importing.recorded import recorded_plan, without_overlaps
-from ringsched.importing.report import ImportReport, Tally
+from ringsched.formats.traces.formats import FORMATS, check_takes
+from ringsched.formats.traces.lingjun import read_topology
+from ringsched.formats.traces.options import ReadOptions
+from ringsched.formats.traces.suggest import suggestion
+from ringsched.formats.traces.table import BadRow, NotThisFormat, TraceRow
+from ringsched.importing.cluster import (
+    ENOUGH_FOR,
+    GPUS_PER_SERVER,
+    NUM_SERVERS,
+    Surroundings,
+    gpus_held,
+    surroundings_of,
+    usual_surroundings,
+)
+from ringsched.importing.models import (
+    DRAWN,
+    NO_COMMUNICATION,
+    UNKNOWN,
+    Kind,
+    check_unknown_models,
+    counted_models,
+    kinds_of,
+    models_of,
+)
+from ringsched.importing.plausible import plausible, short_jobs_note
+from ringsched.importing.recorded import (
+    RecordedPlan,
+    machines_seen,
+    recorded_plan,
+    without_overlaps,
+)
+from ringsched.importing.report import ImportReport, NamedModel, Tally
 from ringsched.model import Cluster, Job, Plan, Scenario
 from ringsched.model.checks import integer, shown
-from ringsched.workloads.draw import JOBS, Draw
-from ringsched.workloads.generator import iterations_of, known_job, known_taus
-from ringsched.workloads.load import offered_load
+from ringsched.workloads.generator import iterations_of
+from ringsched.workloads.load import best_taus, offered_load
 from ringsched.workloads.mixes import model_mix
-
-
-def models_of(rows: Sequence[TraceRow], mix: Mapping[str, float], seed: int) -> tuple[list[str], int]:
-    """Return a model of the catalogue for each row, and how many of them the trace names itself.
-
-    What the trace does not name is drawn, class of size by class of size (1, 2, 3 to 4, 5 to 8, ...),
-    so that the few large jobs also follow the mix closely.
-    """
-    models = [catalogue_model(row.model) or "" for row in rows]
-    classes: dict[int, list[int]] = {}
-    for at, row in enumerate(rows):
-        if not models[at]:
-            classes.setdefault((row.gpus - 1).bit_length(), []).append(at)
-    draw = Draw(seed, JOBS)
-    for _, members in sorted(classes.items()):
-        drawn = draw.shuffled(_sampled(mix, len(members), draw.uniform(0, 1)))
-        for at, model in zip(members, drawn, strict=True):
-            models[at] = model
-    return models, len(rows) - sum(map(len, classes.values()))
-
-
-def _sampled(mix: Mapping[str, float], number_of: int, offset: float) -> list[str]:
-    """Return models at equal distances along the weights (systematic sampling).
-
-    Their numbers are the nearest to the weights from above or below, and which of the two is left to the
-    offset, in [0, 1], so that even a class of one job can be any model.
-
-    Examples
-    --------
-    >>> _sampled({"resnet50": 3, "vgg16": 1}, 6, 0.3)
-    ['resnet50', 'resnet50', 'resnet50', 'resnet50', 'resnet50', 'vgg16']
-    """
-    models, ends = list(mix), list(accumulate(mix.values()))
-    points = ((at + offset) * ends[-1] / number_of for at in range(number_of))
-    return [models[min(bisect_right(ends, point), len(models) - 1)] for point in points]
-
+from ringsched.workloads.overload import busiest_load, overload_warning
 
 LARGER = "larger than the cluster"
+LARGER_THAN_RECORDED = "larger than the cluster it was recorded on"
 SAME_NAME = "same name as an earlier job"
-RECORDED_FORMAT = "philly-json"
+# Many programs write these formats, and not all in seconds.
+UNSURE_UNITS = ("csv", "tiresias", "itp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +71,14 @@ def import_trace(
     path: str | os.PathLike[str],
     format: str,
     *,
-    cluster: Cluster | str | os.PathLike[str] | None = None,
+    cluster: Cluster | Scenario | str | os.PathLike[str] | None = None,
+    recorded_on: Cluster | Scenario | str | os.PathLike[str] | None = None,
     models: str | Mapping[str, float] = "uniform",
+    unknown_models: str | None = None,
     seed: int = 0,
     strict: bool = False,
     as_plan: bool = False,
+    **reading: Any,
 ) -> ImportedTrace:
     """Return a trace of a real cluster as a scenario.
 
@@ -91,21 +89,36 @@ def import_trace(
     Parameters
     ----------
     format
-        One of philly, philly-json, tiresias, muri, helios, acme, itp.
+        One of csv, sacct, jobcomp, swf, philly, philly-json, tiresias, chronus, muri, helios, acme, itp,
+        openb, lingjun.
     cluster
-        What to put the jobs on: a cluster, or a scenario file or Tiresias cluster specification to take
-        it from; 64 servers of 8 GPUs below 8 switches if absent.
+        What to put the jobs on: a cluster, or a scenario, a scenario file or a Tiresias cluster
+        specification to take it from. If absent, the cluster of `recorded_on`, or else servers of 8 GPUs
+        that hold all jobs for 99 % of the time, at least 64, below a non-blocking switch.
+    recorded_on
+        Where the jobs ran: the recorded durations are their best case there. If absent, `cluster`.
     models, seed
         The mix from which models are drawn where the trace names none.
+    unknown_models
+        What jobs are whose model the catalogue does not have: "none" lets them not communicate, "draw"
+        draws a model, and the name of a model takes that. If absent, they communicate as the trace says,
+        and do not communicate if it has no such figures.
     strict
         Raise at the first malformed row or job larger than the cluster instead of dropping it.
     as_plan
-        Of philly-json: keep the placements that really happened, as a plan on the machines seen.
+        Keep the placements that really happened, as a plan on the machines seen, or on those of
+        `recorded_on`. Of philly-json, sacct, jobcomp, lingjun, and csv with a column `placement`.
+    **reading
+        How to read the file, where the format allows it: `columns` of csv (submit, duration, gpus, ...
+        to the names of columns), `time_unit` ("ms", or "submit=s,duration=min"), `time_zone` of times
+        without an offset, `where` (conditions such as "state=COMPLETED"), `fractional` ("round" or
+        "drop"), `processors_per_gpu`, `worker_table` and `topology_table`.
 
     Raises
     ------
     InputError
-        The file cannot be read or is not of that format, or a row is malformed and `strict` is set.
+        The file cannot be read or is not of that format, its times are implausible, or a row is malformed
+        and `strict` is set.
 
     Examples
     --------
@@ -116,37 +129,172 @@ def import_trace(
     """
     if format not in FORMATS:
         raise UnknownName("format", str(format), FORMATS, field="format")
+    check_takes(format, reading)
+    options = ReadOptions.checked(**reading)
     if as_plan:
-        _check_as_plan(format, cluster)
-    mix, seed = model_mix(models, "models"), integer(seed, "seed", minimum=0)
-    around = surroundings_of(cluster)
+        _check_as_plan(format, cluster, options)
+    check_unknown_models(unknown_models)
+    wanted = _Models(model_mix(models, "models"), integer(seed, "seed", minimum=0), unknown_models)
+    given = None if cluster is None else surroundings_of(cluster)
+    recorded = None if recorded_on is None else surroundings_of(recorded_on, "recorded_on")
     tally = Tally(Path(path), strict=strict)
-    rows = _once_each(tally.jobs(FORMATS[format].rows(Path(path))), tally)
-    kept = without_overlaps(rows, tally) if as_plan else _fitting(rows, around.cluster.capacity, tally)
-    if as_plan and not kept:
-        raise InputError("holds no record of a job that ran: nothing to make a plan of", file=str(path))
-    chosen, num_named = models_of(kept, mix, seed)
-    recorded = recorded_plan(kept, chosen, f"{format} trace") if as_plan else None
-    scenario = recorded.scenario if recorded else _scenario(kept, chosen, around, f"{format} trace")
+    with _no_garbage_collection():
+        rows = _read(Path(path), format, options, tally)
+        imported = (_as_plan if as_plan else _as_queue)(rows, given, recorded, wanted, tally, options, format)
+        return _reported(imported, wanted, tally, options, format)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Let a million rows be made without searching them for cycles repeatedly."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class _Models(NamedTuple):
+    """What the user says about models."""
+
+    mix: Mapping[str, float]
+    seed: int
+    unknown: str | None
+
+
+class _Imported(NamedTuple):
+    rows: Sequence[TraceRow]
+    models: Sequence[str]
+    num_named: int
+    scenario: Scenario
+    recorded: RecordedPlan | None = None
+
+
+def _read(path: Path, format: str, options: ReadOptions, tally: Tally) -> list[TraceRow]:
+    """Return the jobs of a file whose times can be believed."""
+    try:
+        rows = list(_once_each(tally.jobs(FORMATS[format].rows(path, options)), tally))
+    except NotThisFormat as error:
+        hint = suggestion(path, format)
+        problem = f"{error.problem}; {hint}" if hint else error.problem
+        raise InputError(problem, place=error.place, file=error.file) from None
+    takes_unit = "time_unit" in FORMATS[format].takes
+    is_sure = bool(options.time_unit) or "duration" in options.units_named or format not in UNSURE_UNITS
+    return plausible(rows, tally, path, takes_unit=takes_unit, is_sure=is_sure)
+
+
+def _as_queue(
+    rows: list[TraceRow],
+    given: Surroundings | None,
+    recorded: Surroundings | None,
+    wanted: _Models,
+    tally: Tally,
+    options: ReadOptions,
+    format: str,
+) -> _Imported:
+    """Return the jobs as a scenario, each with the iterations of its best case where it was recorded."""
+    around = given or recorded
+    if around is None:
+        num_gpus = gpus_held(rows)
+        around = usual_surroundings(num_gpus)
+        if len(around.cluster.servers) > NUM_SERVERS:
+            options.note(
+                f"the cluster: {len(around.cluster.servers)} servers of {GPUS_PER_SERVER} GPUs hold all jobs "
+                f"for {100 * ENOUGH_FOR:g} % of the time; --cluster sets it"
+            )
+    kept = _fitting(rows, around.cluster.capacity, LARGER, tally)
+    if recorded is not None:
+        kept = _fitting(kept, recorded.cluster.capacity, LARGER_THAN_RECORDED, tally)
+    source = recorded or around
+    chosen, num_named = models_of(kept, wanted.mix, wanted.seed, wanted.unknown)
+    kinds = kinds_of(kept, chosen, source.cluster, source.contention, use_figures=wanted.unknown is None)
+    scenario = _scenario(kept, kinds, source, around, f"{format} trace")
+    return _Imported(kept, chosen, num_named, scenario)
+
+
+def _as_plan(
+    rows: list[TraceRow],
+    given: Surroundings | None,
+    recorded: Surroundings | None,
+    wanted: _Models,
+    tally: Tally,
+    options: ReadOptions,
+    format: str,
+) -> _Imported:
+    """Return the jobs where and when they ran."""
+    del given
+    records = [row.recorded for row in rows if row.recorded is not None]
+    if any(isinstance(gpus, int) for record in records for gpus in record.gpus.values()):
+        options.note("GPU indices: the lowest free ones of each node")
+    if num_split := sum(record.is_split for record in records):
+        options.note(f"{num_split} of the jobs have their GPUs split evenly over their nodes")
+    kept = without_overlaps(rows, tally, recorded.cluster if recorded else None)
+    if not kept:
+        raise InputError("holds no record of a job that ran: nothing to make a plan of", file=str(tally.path))
+    switches = None if options.topology_table is None else read_topology(options.topology_table)
+    cluster = recorded.cluster if recorded else machines_seen(kept, switches)
+    chosen, num_named = models_of(kept, wanted.mix, wanted.seed, wanted.unknown)
+    around = recorded or usual_surroundings()
+    kinds = kinds_of(kept, chosen, cluster, around.contention, use_figures=wanted.unknown is None)
+    plan = recorded_plan(kept, kinds, f"{format} trace", cluster, around.contention)
+    return _Imported(kept, chosen, num_named, plan.scenario, plan)
+
+
+def _reported(
+    imported: _Imported, wanted: _Models, tally: Tally, options: ReadOptions, format: str
+) -> ImportedTrace:
+    rows, scenario, recorded = imported.rows, imported.scenario, imported.recorded
+    changed = Counter(row.note for row in rows if row.note)
+    assumed = [*options.notes, *(f"{count} of the jobs {note}" for note, count in changed.items())]
+    if format in UNSURE_UNITS and not options.time_unit and "duration" not in options.units_named:
+        assumed += filter(None, [short_jobs_note(rows)])
+    counts = counted_models(rows, imported.models, use_figures=wanted.unknown is None)
+    instead = wanted.unknown or NO_COMMUNICATION
+    unknown = [(name, jobs, "trace") for name, jobs in counts.from_trace.items()]
+    unknown += [(name, jobs, instead) for name, jobs in counts.unknown.items()]
+    num_unknown = sum(jobs for _, jobs, taken_for in unknown if taken_for != DRAWN)
+    num_figures = sum(
+        model == UNKNOWN and row.model is None for row, model in zip(rows, imported.models, strict=True)
+    )
+    load, busiest = offered_load(scenario), busiest_load(scenario)
     report = ImportReport(
         format=format,
         rows_read=tally.rows_read,
-        rows_kept=len(kept),
+        rows_kept=len(rows),
         dropped=tally.dropped,
-        models_named=num_named,
+        models_named=imported.num_named,
+        models_drawn=len(rows) - imported.num_named - num_unknown - num_figures,
+        models_similar=tuple(
+            NamedModel(name=name, jobs=jobs, taken_for=model)
+            for (name, model), jobs in sorted(counts.similar.items())
+        ),
+        models_unknown=tuple(
+            NamedModel(name=name, jobs=jobs, taken_for=taken_for) for name, jobs, taken_for in sorted(unknown)
+        ),
+        assumed=tuple(assumed),
         span_s=max((job.submit_s for job in scenario.jobs), default=0.0),
-        load=offered_load(scenario),
+        load=load,
+        busiest_load=busiest,
+        warning=overload_warning(scenario, load, busiest) if recorded is None else None,
         largest_difference_s=recorded.largest_difference_s if recorded else None,
     )
     return ImportedTrace(scenario=scenario, report=report, plan=recorded.plan if recorded else None)
 
 
-def _check_as_plan(format: str, cluster: object) -> None:
-    if format != RECORDED_FORMAT:
-        problem = f"needs a trace that says where jobs ran: {RECORDED_FORMAT}, not {format}"
+def _check_as_plan(format: str, cluster: object, options: ReadOptions) -> None:
+    recorders = [name for name, known in FORMATS.items() if known.records_places]
+    if format not in recorders:
+        problem = f"needs a trace that says where jobs ran: {', '.join(recorders)}, not {format}"
         raise InputError(problem, field="as_plan")
+    if format == "csv" and not {"placement", "start"} <= options.columns.keys():
+        raise InputError("needs placement and start in --map", field="as_plan")
     if cluster is not None:
-        raise InputError("cannot be given: that of a recorded plan is the machines seen", field="cluster")
+        raise InputError(
+            "cannot be given: that of a recorded plan is the machines seen; --recorded-on may describe them",
+            field="cluster",
+        )
 
 
 def _once_each(rows: Iterable[TraceRow], tally: Tally) -> Iterator[TraceRow]:
@@ -161,7 +309,7 @@ def _once_each(rows: Iterable[TraceRow], tally: Tally) -> Iterator[TraceRow]:
             yield row
 
 
-def _fitting(rows: Iterable[TraceRow], capacity: int, tally: Tally) -> list[TraceRow]:
+def _fitting(rows: Iterable[TraceRow], capacity: int, reason: str, tally: Tally) -> list[TraceRow]:
     """Return the rows that fit the cluster, in the order of their submits."""
     kept = []
     for row in rows:
@@ -169,20 +317,22 @@ def _fitting(rows: Iterable[TraceRow], capacity: int, tally: Tally) -> list[Trac
             kept.append(row)
         else:
             problem = f"= {row.gpus} are more than the {capacity} of the cluster"
-            tally.drop(BadRow(LARGER, field="GPUs", problem=problem).on(row.line))
+            tally.drop(BadRow(reason, field="GPUs", problem=problem).on(row.line))
     kept.sort(key=lambda row: (row.submit, row.line))
     return kept
 
 
-def _scenario(rows: Sequence[TraceRow], models: Sequence[str], around: Surroundings, name: str) -> Scenario:
-    kinds = [(row.gpus, model) for row, model in zip(rows, models, strict=True)]
-    tau_s = known_taus(kinds, around.cluster, around.contention)
+def _scenario(
+    rows: Sequence[TraceRow], kinds: Sequence[Kind], recorded: Surroundings, around: Surroundings, name: str
+) -> Scenario:
+    probes = {kind: kind.job(f"kind {at}", 1, 0.0) for at, kind in enumerate(sorted(set(kinds)))}
+    tau_s = best_taus(probes, recorded.cluster, recorded.contention)
     first = rows[0].submit if rows else 0.0
 
-    def job(row: TraceRow, kind: tuple[int, str]) -> Job:
+    def job(row: TraceRow, kind: Kind) -> Job:
         iterations = iterations_of(row.duration_s, tau_s[kind])
         # To the microsecond: milliseconds times 0.001 are not exact.
-        return known_job(row.name, kind, iterations, round(row.submit - first, 6))
+        return kind.job(row.name, iterations, round(row.submit - first, 6))
 
     return Scenario(
         name=name,

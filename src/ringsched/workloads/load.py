@@ -32,12 +32,12 @@ def offered_load(scenario: Scenario) -> float:
     if span_s == 0:
         return 0.0
     # Computed once for jobs that are alike.
-    tau_s = best_taus({_alike(job): job for job in jobs}, scenario.cluster, scenario.contention)
-    gpu_seconds = sum(job.gpus * job.iterations * tau_s[_alike(job)] for job in jobs)
+    tau_s = best_taus({alike(job): job for job in jobs}, scenario.cluster, scenario.contention)
+    gpu_seconds = sum(job.gpus * job.iterations * tau_s[alike(job)] for job in jobs)
     return gpu_seconds / (scenario.cluster.capacity * span_s)
 
 
-def _alike(job: Job) -> tuple[float, ...]:
+def alike(job: Job) -> tuple[float, ...]:
     """Return what the best case of an iteration depends on."""
     return job.gpus, job.gradient_mb, job.minibatch, job.forward_ms, job.backward_ms, job.buckets
 

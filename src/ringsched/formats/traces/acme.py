@@ -19,7 +19,12 @@ def _read(row: Cells) -> TraceRow:
         duration_s=duration_s,
         gpus=gpus,
         name=row.name("job_id"),
+        start=start,
     )
 
 
-ACME = Table(("job_id", "gpu_num", "submit_time", "start_time", "end_time", "duration"), _read)
+ACME = Table(
+    columns=("job_id", "gpu_num", "submit_time", "start_time", "end_time", "duration"),
+    others=("user", "node_num", "cpu_num", "type", "state", "queue", "gpu_time"),
+    read=_read,
+)

@@ -16,4 +16,8 @@ def _read(row: Cells) -> TraceRow:
     )
 
 
-HELIOS = Table(("job_id", "gpu_num", "submit_time", "duration"), _read)
+HELIOS = Table(
+    columns=("job_id", "gpu_num", "submit_time", "duration"),
+    others=("user", "vc", "cpu_num", "node_num", "state", "start_time", "end_time", "queue"),
+    read=_read,
+)

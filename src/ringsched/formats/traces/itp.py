@@ -1,4 +1,7 @@
-"""Microsoft's ITP, as published with ElasticFlow: `job_id,submission_time,duration,num_gpu`, in seconds."""
+"""Microsoft's ITP, as published with ElasticFlow: `job_id,submission_time,duration,num_gpu`, in seconds.
+
+Variants name the model in `model_name`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ def _read(row: Cells) -> TraceRow:
         duration_s=row.duration_s("duration"),
         gpus=row.gpus("num_gpu"),
         name=row.name("job_id"),
+        model=row.text("model_name"),
     )
 
 
-ITP = Table(("job_id", "submission_time", "duration", "num_gpu"), _read)
+ITP = Table(columns=("job_id", "submission_time", "duration", "num_gpu"), read=_read)

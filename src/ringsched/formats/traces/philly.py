@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import tzinfo
 from pathlib import Path
 from typing import IO, Any
 
 from ringsched.errors import InputError
+from ringsched.formats.traces.options import ReadOptions
 from ringsched.formats.traces.table import (
     NEVER_STARTED,
     NO_GPU,
@@ -16,6 +18,7 @@ from ringsched.formats.traces.table import (
     STILL_RUNNING,
     BadRow,
     Cells,
+    NotThisFormat,
     Recorded,
     Table,
     TraceRow,
@@ -110,13 +113,16 @@ GPU = re.compile(r"[A-Za-z]*([0-9]{1,3})")  # "gpu7"
 class PhillyJson:
     """The format of `cluster_job_log`."""
 
-    def rows(self, path: Path) -> Iterator[TraceRow | BadRow]:
+    takes = frozenset({"time_zone"})
+    records_places = True
+
+    def rows(self, path: Path, options: ReadOptions) -> Iterator[TraceRow | BadRow]:
         """Yield every record: a job by its last attempt, or why it is none."""
         with open_trace(path) as text:
             _check_list(text, path)
             for line, value in JsonStream(text, _is_record).elements():
                 try:
-                    yield _read(value, line)
+                    yield _read(value, line, options.time_zone)
                 except BadRow as bad:
                     yield bad.on(line)
 
@@ -129,27 +135,27 @@ def _check_list(text: IO[str], path: Path) -> None:
     if not first:
         raise InputError("is empty", file=str(path))
     if first != "[":
-        raise InputError("is no JSON list: not a trace of this format", place="line 1", file=str(path))
+        raise NotThisFormat("is no JSON list: not a trace of this format", place="line 1", file=str(path))
 
 
 def _is_record(value: object) -> bool:
     return isinstance(value, dict) and ("jobid" in value or "attempts" in value)
 
 
-def _read(value: object, line: int) -> TraceRow:
+def _read(value: object, line: int, zone: tzinfo) -> TraceRow:
     if value is BROKEN:
         raise BadRow("not JSON", field="the record", problem="is not valid JSON")
     if not isinstance(value, dict):
         raise BadRow("not a record", field="the record", problem=f"must be an object, not {shown(value)}")
-    submit = instant_of(value.get("submitted_time"), "submitted_time")
-    recorded = _recorded(_last_attempt(value))
+    submit = instant_of(value.get("submitted_time"), "submitted_time", zone)
+    recorded, gpus = _recorded(_last_attempt(value), zone)
     if submit is None:
         raise BadRow(NO_SUBMIT)
     return TraceRow(
         line=line,
         submit=submit,
         duration_s=checked_duration_s(recorded.end - recorded.start, "end_time - start_time"),
-        gpus=sum(map(len, recorded.gpus.values())),
+        gpus=gpus,
         name=_text(value, "jobid"),
         recorded=recorded,
     )
@@ -164,9 +170,10 @@ def _last_attempt(record: dict[str, Any]) -> dict[str, Any]:
     return attempts[-1]
 
 
-def _recorded(attempt: dict[str, Any]) -> Recorded:
-    start = instant_of(attempt.get("start_time"), "start_time")
-    end = instant_of(attempt.get("end_time"), "end_time")
+def _recorded(attempt: dict[str, Any], zone: tzinfo) -> tuple[Recorded, int]:
+    """Return where and when it ran, and on how many GPUs."""
+    start = instant_of(attempt.get("start_time"), "start_time", zone)
+    end = instant_of(attempt.get("end_time"), "end_time", zone)
     if start is None or end is None:
         raise BadRow(STILL_RUNNING)
     held: dict[str, tuple[int, ...]] = {}
@@ -180,7 +187,7 @@ def _recorded(attempt: dict[str, Any]) -> Recorded:
             held[name] = gpus
     if not held:
         raise BadRow(NO_GPU)
-    return Recorded(start, end, held)
+    return Recorded(start, end, held), sum(map(len, held.values()))
 
 
 def _gpu(name: object) -> int:
@@ -217,4 +224,6 @@ def _read_table(row: Cells) -> TraceRow:
     )
 
 
-PHILLY = Table(("timestamp", "duration", "num_gpus"), _read_table)
+PHILLY = Table(
+    columns=("timestamp", "duration", "num_gpus"), others=("gpu_time", "cluster"), read=_read_table
+)

@@ -1,11 +1,12 @@
-"""The simulator format of Tiresias: `job_id,num_gpu,submit_time,iterations,model_name,duration,interval`."""
+"""The format of Tiresias and of the simulators that read its files; times in seconds."""
 
 from __future__ import annotations
 
 from ringsched.formats.traces.table import Cells, Table, TraceRow
 
 
-def _read(row: Cells) -> TraceRow:
+def read_job(row: Cells) -> TraceRow:
+    """Return the job of a row."""
     return TraceRow(
         line=row.line,
         submit=row.seconds("submit_time"),
@@ -16,4 +17,11 @@ def _read(row: Cells) -> TraceRow:
     )
 
 
-TIRESIAS = Table(("job_id", "num_gpu", "submit_time", "model_name", "duration"), _read)
+COLUMNS = ("job_id", "num_gpu", "submit_time", "model_name", "duration")
+
+TIRESIAS = Table(
+    columns=COLUMNS,
+    others=("iterations", "interval"),
+    not_with=("iteration_time", "expect_time_list"),
+    read=read_job,
+)

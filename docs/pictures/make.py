@@ -1,4 +1,4 @@
-"""`make pictures`: draws every picture of the README and the docs anew, the same bytes for the same code.
+"""`make pictures`: redraws every picture of the README and the docs; the same code gives the same bytes.
 
 Those in SVG are what `ringsched report --format svg` writes. Screenshots need chromium, and depend on its
 version and on the fonts of the machine.

@@ -203,7 +203,7 @@ class Network:
 
     def exchanged_gbit(self, job: Job) -> float:
         """Return what a worker sends in an iteration: 2m(w-1)/w."""
-        return 2 * job.gradient_mb * GBIT_PER_MB * ((job.gpus - 1) / job.gpus)
+        return 2 * (job.gradient_mb * GBIT_PER_MB * ((job.gpus - 1) / job.gpus))
 
     def fastest_gbps(self, shape: Shape) -> float:
         """Return the speed of the slowest part of a ring that has its links for itself."""

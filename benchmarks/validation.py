@@ -50,7 +50,7 @@ def validation() -> dict[str, Any]:
 
 
 DDP_STARTS = sized(8, 1)
-DDP_SECONDS = sized(12.0, 3.0)
+DDP_SECONDS = sized(10.0, 3.0)
 
 
 def ddp() -> dict[str, Any]:

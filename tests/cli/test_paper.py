@@ -55,7 +55,7 @@ def test_json() -> None:
         (["--seeds", "0"], "--seeds must be an integer >= 1, not 0"),
         (["--seeds", "10001"], "--seeds must be at most 10000"),
         (["--workers", "0"], "--workers must be an integer >= 1"),
-        (["--only", "kapa"], "--only must be 'policies'"),
+        (["--only", "kapa"], "--only must be one of policies"),
         (["--page", "page.md"], "--page needs --output"),
         (["-o", "file"], "file: is a file, not a directory"),
         (["-o", "file/below"], "cannot be made"),

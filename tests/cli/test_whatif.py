@@ -33,7 +33,7 @@ def test_a_row_for_every_change() -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == "11 jobs on 4 servers with 32 GPUs, variants planned by longest-first"
-    assert re.split(r"\s{2,}", lines[3]) == ["as it is", "1 h 34 min", "1 h 8 min", "1 h 27 min", "8.0 %"]
+    assert re.split(r"\s{2,}", lines[3]) == ["as it is", "1 h 34 min", "1 h 8 min", "1 h 27 min", "8.1 %"]
     assert lines[4].startswith("2 more servers of 8 GPUs")
     assert "-23.4 %" in lines[4]
     labels = (

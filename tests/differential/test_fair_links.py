@@ -92,7 +92,7 @@ def test_two_ways_of_filling_links_agree(data: st.DataObject) -> None:
         capacity=(num_jobs,) * len(speeds),
         num_servers=len(speeds),
         num_levels=1,
-        intra_server_gbps=1.0,
+        inside_gbps=(1.0,),
     )
     # A job that only exchanges asks for as much as its own slowest part carries.
     rings = {

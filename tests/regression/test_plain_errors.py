@@ -202,5 +202,5 @@ def test_minutes_are_suggested() -> None:
 
 
 def test_a_share_in_percent_is_explained() -> None:
-    said = sentence(run("whatif", FIRST, "--link-factor", "90%"))
-    assert "--link-factor must be a number such as 0.9, not '90%'" in said
+    said = sentence(run("generate", "poisson", "--load", "90%"))
+    assert "--load must be a number such as 0.9, not '90%'" in said

@@ -53,6 +53,8 @@ FIRST_PORT = 20_000
 PAYLOAD = 1448 / 1514  # of a full frame: what is left of a shaped rate for those who send
 # A bucket must hold a segmentation-offload packet, and the tokens of a scheduling delay.
 LEAST_BURST_BYTES = 75_000
+# More than the largest segmentation-offload packet: else links are shared by packets, which differ in size.
+QUANTUM_BYTES = 70_000
 BURST_S = 3e-3
 WINDOW_S = 20e-3  # of sending at full rate: bridges the moments in which a worker gets no core
 LEAST_WINDOW_BYTES = 65_536
@@ -139,7 +141,7 @@ def _shaping(device: str, mbps: float) -> Iterator[str]:
     """Give every job a separate class: a single queue shares unevenly, by up to 40 %."""
     burst = round(max(LEAST_BURST_BYTES, BURST_S * mbps * 1e6 / 8))
     each = mbps / (MOST_JOBS + 1)
-    bucket = f"ceil {mbps}mbit burst {burst}b cburst {burst}b quantum 15140"
+    bucket = f"ceil {mbps}mbit burst {burst}b cburst {burst}b quantum {QUANTUM_BYTES}"
     yield f"qdisc add dev {device} root handle 1: htb default 99"
     yield f"class add dev {device} parent 1: classid 1:1 htb rate {mbps}mbit burst {burst}b cburst {burst}b"
     yield f"class add dev {device} parent 1:1 classid 1:99 htb rate {each}mbit {bucket}"

@@ -29,7 +29,7 @@ from ringsched.model import Cluster, Contention, Scenario
 def check_command(
     scenario_file: Path, overrides: tuple[str, ...], output: Path | None, as_json: bool
 ) -> None:
-    """Show how a scenario is understood, and warn about likely mistakes.
+    """Show how a scenario is understood; warn about mistakes.
 
     Prints servers, links, contention and time. For every kind of job it prints the time of one iteration
     alone and spread over servers, the share of the exchange, and the part of it that the backward pass

@@ -25,10 +25,10 @@ GROUPS = {
         "slurm": "Plan the queue of a Slurm cluster and run the plan.",
     },
     "Understand": {
-        "check": "Show how a scenario is understood, and warn about likely mistakes.",
+        "check": "Show how a scenario is understood; warn about mistakes.",
         "verify": "Check a plan independently of the planner.",
         "explain": "Show which jobs slow each other down, and on which link.",
-        "whatif": "Show what one more job, other servers or other links would change.",
+        "whatif": "Show what another job, server or link would change.",
         "compare": "Compare policies over many scenarios, with confidence intervals.",
         "report": "Draw plans: GPUs over time, contention on links, and the gap.",
         "serve": "Open the lab: a web page and an HTTP API for planning.",
@@ -37,7 +37,7 @@ GROUPS = {
         "example": "Print or write an example scenario.",
         "generate": "Generate a workload from a seed.",
         "import": "Make a scenario from the trace of a real cluster.",
-        "topology": "Make a cluster from a topology file: Slurm, topograph, Kubernetes or CSV.",
+        "topology": "Make a cluster from a topology file.",
         "profile": "Run a PyTorch job and describe it: gradients, times and buckets.",
         "models": "List the catalogue of training models.",
         "policies": "List the policies: queue order, placement rule and options.",
@@ -118,7 +118,7 @@ def _refuse(error: click.UsageError) -> NoReturn:
 def ringsched() -> None:
     """Plan ring-all-reduce training jobs on a shared GPU cluster.
 
-    Jobs that span servers slow each other down on the links they share. ringsched decides which GPUs
+    Decides which GPUs
     each job gets and when it starts, and reports how far that plan is from the best possible.
     """
 

@@ -58,7 +58,7 @@ from ringsched.model import Cluster, Scenario
 def topology_command(
     format: str, file: Path, output: Path | None, levels: str | None, as_json: bool, **options: Any
 ) -> None:
-    """Make a cluster from a topology file: Slurm, topograph, Kubernetes or CSV.
+    """Make a cluster from a topology file.
 
     FORMAT is slurm (topology.conf), slurm-yaml (topology.yaml), topograph (models and output), kubernetes
     (kubectl get nodes -o json) or csv (host,leaf,spine,...). Reports every assumption about what the file

@@ -307,7 +307,7 @@ def whatif_command(
     max_schedules: int | None,
     **given: Any,
 ) -> None:
-    """Show what one more job, other servers or other links would change.
+    """Show what another job, server or link would change.
 
     A new job is added to the plan. The other jobs keep their GPUs. Prints where and when it should start,
     when it would end, and which jobs it delays. For any other change, all jobs are re-planned and compared

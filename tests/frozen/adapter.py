@@ -55,7 +55,7 @@ ONLINE_POLICIES = (
     "rolling",
 )
 OPTIONS_ONLINE = {policy.name: policy.online for policy in ringsched.list_policies(online=True)}
-ORDERS = tuple(ringsched.ORDERS)
+ORDERS = ("fifo", "smallest-first", "shortest-first", "longest-first", "smallest-area-first")
 OBJECTIVES = tuple(ringsched.OBJECTIVES)
 
 MOST_STEPS = 6  # of `exact`, of some ten thousand nodes each; what needs more is not recorded

@@ -130,4 +130,5 @@ def _duration(problem: Problem, job: int, speeds: Sequence[Speed]) -> float:
         return math.inf
     fabric, work = problem.fabric, problem.works[job]
     tau = min(fabric.tau(work, speed.num_servers, speed.bandwidth_gbps) for speed in speeds)
-    return problem.clock.duration(problem.iterations[job], problem.clock.rate(tau))
+    duration = problem.clock.duration(problem.iterations[job], problem.clock.rate(tau))
+    return min(duration, problem.limit[job])

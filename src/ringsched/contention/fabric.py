@@ -19,6 +19,7 @@ from ringsched.contention.phases import NOT_MET, Meetings
 from ringsched.contention.sharing import model_of
 from ringsched.contention.traffic import NUM_COUNTS, Links, Traffic
 from ringsched.model import Cluster, Contention, Job
+from ringsched.model.eligibility import BALANCED, NO_LABELS, Labels, balanced_sizes, matching
 
 if TYPE_CHECKING:
     from ringsched.contention.over_time import Paces
@@ -201,19 +202,25 @@ def fabric_of(cluster: Cluster, contention: Contention) -> Fabric:
 class Extremes:
     """The fastest and the slowest iteration a job can have in a fabric, whatever the plan.
 
-    `num_spreadable_jobs` counts the jobs with two or more GPUs, which can meet on a link.
+    `num_spreadable_jobs` counts the jobs with two or more GPUs, which can meet on a link. The fastest
+    iteration is that on some servers only, if it is said of each server whether the job may use it.
     """
 
-    def __init__(self, fabric: Fabric, num_spreadable_jobs: int) -> None:
+    def __init__(
+        self, fabric: Fabric, num_spreadable_jobs: int, may_use: Sequence[bool] | None = None
+    ) -> None:
         network, model = fabric.network, fabric.model
-        servers = sorted(network.capacity[: network.num_servers], reverse=True)
         self._fabric = fabric
         self._num_servers = network.num_servers
         self._slowest_alone_gbps = min(network.uplink_gbps)
-        self._largest_server = servers[0]
-        self._capacity_of_largest = list(accumulate(servers))
+        self._largest_server = max(network.capacity[: network.num_servers])
+        usable = [at for at in range(network.num_servers) if may_use is None or may_use[at]]
+        self._usable = sorted((network.capacity[at] for at in usable), reverse=True)
+        self._capacity_of_largest = list(accumulate(self._usable))
         # Alone on it, a job has all of a link, or a lane if they are reserved.
-        self._fastest_gbps = max(network.uplink_gbps[: network.num_servers]) / model.alone_factor()
+        self._fastest_gbps = (
+            max((network.uplink_gbps[at] for at in usable), default=0.0) / model.alone_factor()
+        )
         # With every link as full as can be: no more jobs on it than GPUs below it.
         most_jobs = [max(1, min(capacity, num_spreadable_jobs)) for capacity in network.capacity]
         factor = {num_jobs: model.factor(num_jobs) for num_jobs in set(most_jobs)}
@@ -221,15 +228,27 @@ class Extremes:
             uplink / factor[num_jobs] for uplink, num_jobs in zip(network.uplink_gbps, most_jobs, strict=True)
         )
 
-    def best_case_tau(self, work: Work, gpus: int) -> float:
+    def best_case_tau(self, work: Work, gpus: int, *, balanced: bool = False) -> float:
         """Return a tau below that of every placement: one server, or the fewest and fastest of several."""
         tau = math.inf
-        if self._largest_server >= gpus:
+        if self._usable and self._usable[0] >= gpus:
             tau = self._fabric.tau(work, 1, self._fabric.network.inside(gpus))
-        if gpus >= 2 and self._num_servers >= 2:
-            fewest = bisect_left(self._capacity_of_largest, gpus) + 1
-            tau = min(tau, self._fabric.tau(work, max(2, fewest), self._fastest_gbps))
+        if gpus >= 2 and len(self._usable) >= 2:
+            fewest = self._fewest_balanced(gpus) if balanced else self._fewest(gpus)
+            if fewest is not None:
+                tau = min(tau, self._fabric.tau(work, fewest, self._fastest_gbps))
         return tau
+
+    def _fewest(self, gpus: int) -> int:
+        """Return the fewest servers, but at least two, that hold so many GPUs."""
+        return max(2, bisect_left(self._capacity_of_largest, gpus) + 1)
+
+    def _fewest_balanced(self, gpus: int) -> int | None:
+        """Return the fewest servers, but at least two, that hold so many GPUs in equal parts."""
+        sizes = balanced_sizes(gpus, len(self._usable))
+        return next(
+            (number for number, each in sizes if number > 1 and self._usable[number - 1] >= each), None
+        )
 
     def worst_case_tau(self, work: Work, gpus: int) -> float:
         """Return a tau above that of every placement; of a one-GPU job its best case."""
@@ -252,17 +271,23 @@ class Kind(NamedTuple):
 
 def kinds_of(fabric: Fabric, cluster: Cluster, jobs: Sequence[Job]) -> tuple[list[Kind], list[int]]:
     """Return the kinds of jobs there are, and of which each job is: those of a trace are of few kinds."""
-    extremes = Extremes(fabric, sum(job.gpus >= 2 for job in jobs))
+    num_spreadable = sum(job.gpus >= 2 for job in jobs)
+    extremes_of: dict[Labels, Extremes] = {NO_LABELS: Extremes(fabric, num_spreadable)}
     kinds: list[Kind] = []
     kind_of: list[int] = []
-    known: dict[tuple[int, float, float, float, int], int] = {}
+    known: dict[tuple[int, float, float, float, int, Labels | None, str], int] = {}
     for job in jobs:
-        key = (job.gpus, job.gradient_mb, job.compute_s, job.backward_ms, job.buckets)
+        requires = None if job.requires is NO_LABELS else job.requires  # quicker to hash
+        key = (job.gpus, job.gradient_mb, job.compute_s, job.backward_ms, job.buckets, requires, job.layout)
         kind = known.get(key)
         if kind is None:
             kind = known[key] = len(kinds)
             work = work_of(job, cluster)
-            best, worst = extremes.best_case_tau(work, job.gpus), extremes.worst_case_tau(work, job.gpus)
-            kinds.append(Kind(work, best, worst))
+            if job.requires not in extremes_of:
+                may_use = matching(cluster.servers, job.requires)
+                extremes_of[job.requires] = Extremes(fabric, num_spreadable, may_use)
+            extremes = extremes_of[job.requires]
+            best = extremes.best_case_tau(work, job.gpus, balanced=job.layout == BALANCED)
+            kinds.append(Kind(work, best, extremes.worst_case_tau(work, job.gpus)))
         kind_of.append(kind)
     return kinds, kind_of

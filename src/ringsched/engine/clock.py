@@ -84,6 +84,13 @@ class Clock:
         ratio = submit_s / self.unit_s
         return math.ceil(ratio - SLACK - 2 * math.ulp(ratio))  # at Unix times a ratio itself is rounded
 
+    def floor(self, time_s: float) -> float:
+        """Return the last slot boundary up to a time, or the time itself."""
+        if not self.slotted:
+            return time_s
+        ratio = time_s / self.unit_s
+        return math.floor(ratio + SLACK + 2 * math.ulp(ratio))
+
     def instant(self, start_s: float) -> float:
         """Return the instant written as `start_s` in a plan."""
         return round(start_s / self.unit_s) if self.slotted else start_s

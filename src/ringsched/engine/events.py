@@ -7,6 +7,7 @@ import math
 from ringsched.contention.sharing import iteration_time, share_links
 from ringsched.contention.traffic import NUM_TOUCHED, come, cross, forget_touched, hold, leave
 from ringsched.engine.clock import done_at, duration_at, rate_at, same_instant_until
+from ringsched.engine.eligibility import next_reopening
 from ringsched.engine.heap import rise, sink
 from ringsched.engine.state import (
     ENDED,
@@ -79,7 +80,10 @@ def settle(arrays: Arrays, state: State) -> None:
             state.remaining[job] -= done_at(arrays.slotted, now - state.since[job], state.rate[job])
         state.since[job] = now
         state.rate[job] = rate
-        state.finish[job] = now + duration_at(arrays.slotted, state.remaining[job], rate)
+        state.finish[job] = min(
+            now + duration_at(arrays.slotted, state.remaining[job], rate),
+            state.start[job] + arrays.permits.limit[job],
+        )
         if is_new:
             push(state, job)
         else:
@@ -98,10 +102,14 @@ def settle(arrays: Arrays, state: State) -> None:
 
 
 @part
-def next_event(arrays: Arrays, state: State, next_arrival: float) -> float:
-    """Set the rates of this instant; return the next one at which a job ends or comes, or infinity."""
+def next_event(arrays: Arrays, state: State, next_arrival: float, jobs_wait: bool) -> float:
+    """Set the rates of this instant; return the next one at which a job ends or comes, or infinity.
+
+    If jobs wait, a server that is available again is an event, too.
+    """
     settle(arrays, state)
-    return min(next_completion(state), next_arrival)
+    time = min(next_completion(state), next_arrival)
+    return min(time, next_reopening(arrays.permits, state.now[0])) if jobs_wait else time
 
 
 @part

@@ -13,9 +13,11 @@ from ringsched.contention.fabric import Fabric, fabric_of, kinds_of
 from ringsched.contention.iteration_time import Work
 from ringsched.contention.network import Network, Shape
 from ringsched.engine.clock import Clock, clock_of
+from ringsched.engine.eligibility import Eligibility, eligibility_of
 from ringsched.errors import InputError
 from ringsched.model import Bound, Job, Placement, Scenario
 from ringsched.model.checks import MAX_INTEGER, settle
+from ringsched.model.eligibility import Windows
 from ringsched.model.objective import Objective
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class Problem:
     worst_case: tuple[float, ...]
     running: dict[int, tuple[int, ...]]  # job -> GPUs it holds at the origin, which is 0 then
     horizon: int  # T
+    eligibility: Eligibility
     num_jobs: int = field(init=False)  # the running ones included
     queued: tuple[int, ...] = field(init=False)  # the jobs that have no place yet
     # What bounds/lower_bound.py has found: a plan asks for it several times, and it is computed once.
@@ -77,6 +80,25 @@ class Problem:
     def instant_at(self, time_s: float) -> float:
         """Return the instant that a plan states as `time_s`."""
         return _since(self.origin, self.clock.instant(time_s))
+
+    def may_use(self, job: int) -> tuple[int, ...]:
+        """Return the servers that the job may use, outside of their windows."""
+        return self.eligibility.may_use(job)
+
+    @property
+    def balanced(self) -> tuple[bool, ...]:
+        """Of each job: whether its layout must be balanced."""
+        return self.eligibility.balanced
+
+    @property
+    def limit(self) -> tuple[float, ...]:
+        """Of each job: how long it runs at most; infinity if there is no limit."""
+        return self.eligibility.limit
+
+    @property
+    def windows(self) -> tuple[Windows, ...]:
+        """Of each server: when it is unavailable."""
+        return self.eligibility.windows
 
     @property
     def network(self) -> Network:
@@ -145,19 +167,23 @@ def problem_of(scenario: Scenario) -> Problem:
     fabric = fabric_of(cluster, scenario.contention)
     kinds, kind_of = kinds_of(fabric, cluster, jobs)
     best_rates = [clock.rate(kind.best_tau) for kind in kinds]
-    worst_case = _worst_cases(jobs, iterations, clock, [kind.worst_tau for kind in kinds], kind_of)
     server_index = {server.name: at for at, server in enumerate(cluster.servers)}
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
     entered = [clock.release(job.submit_s) for job in jobs]
     origin = min(entered, default=0)
     release = tuple(_since(origin, instant) for instant in entered) if origin else tuple(entered)
+    eligibility = eligibility_of(jobs, cluster.servers, clock, origin)
+    limit = eligibility.limit
+    worst_case = tuple(
+        map(min, _worst_cases(jobs, iterations, clock, [kind.worst_tau for kind in kinds], kind_of), limit)
+    )
 
     def best_case(at: int, job: Job) -> float:
         rate = best_rates[kind_of[at]]
         if job.running_on is not None:
             gpus_on = {server_index[name]: len(held) for name, held in job.running_on.items()}
             rate = clock.rate(fabric.alone_tau(kinds[kind_of[at]].work, fabric.shape(gpus_on)))
-        return clock.duration(iterations[at], rate)
+        return min(clock.duration(iterations[at], rate), limit[at])
 
     return Problem(
         scenario=scenario,
@@ -182,7 +208,11 @@ def problem_of(scenario: Scenario) -> Problem:
             for at, job in enumerate(jobs)
             if job.running_on is not None
         },
-        horizon=clock.horizon(scenario.time, max(release, default=0) + math.fsum(worst_case)),
+        horizon=clock.horizon(
+            scenario.time,
+            max(max(release, default=0), eligibility.last_reopening) + math.fsum(worst_case),
+        ),
+        eligibility=eligibility,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringsched.engine.eligibility import may_start, next_reopening
 from ringsched.engine.events import advance, next_completion, settle, start
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import IDLE, Integers, Run, arrays_of, new_state, reset, run_of
@@ -24,6 +25,7 @@ class LiveCluster:
 
     def __init__(self, problem: Problem) -> None:
         self._arrays = arrays_of(problem)
+        self._eligibility = problem.eligibility
         self._state = new_state(self._arrays)
         python, work_s = self._arrays.python_only, problem.pass_s
         self._start = runnable(start, python=python, work_s=work_s)
@@ -50,6 +52,17 @@ class LiveCluster:
     def on_links(self) -> Integers:
         """Return n_v of each node: how many running jobs cross its uplink."""
         return self._state.traffic.num_on_link.copy()
+
+    def may_start(self, job: int, gpus: Sequence[int]) -> bool:
+        """Whether the job may start now on these GPUs: labels, windows and layout suit it."""
+        permits, servers = self._arrays.permits, [int(self._arrays.server_of[gpu]) for gpu in gpus]
+        return self._eligibility.suits(job, servers) and all(
+            may_start(permits, job, server, self.now) for server in set(servers)
+        )
+
+    def next_reopening(self) -> float:
+        """Return the next instant at which a server is available again; infinity if there is none."""
+        return float(next_reopening(self._arrays.permits, self.now))
 
     def start(self, job: int, gpus: Sequence[int]) -> None:
         """Give `gpus` to `job`; its rate is set by the next `settle`."""
@@ -103,7 +116,8 @@ def simulate(problem: Problem, priority: Sequence[Any], place: Place) -> Run | N
             cluster.start(job, gpus)
             num_placed += 1
         del queue[:num_placed]
-        return release[arrivals[-1]] if arrivals else math.inf
+        next_arrival = release[arrivals[-1]] if arrivals else math.inf
+        return min(next_arrival, cluster.next_reopening()) if queue else next_arrival
 
     run = run_events(problem, start_heads)
     return None if queue else run

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ringsched.contention.fabric import links_of, new_traffic, offsets
 from ringsched.contention.traffic import Links, Traffic, clear
+from ringsched.engine.eligibility import Permits, permits_of
 from ringsched.engine.problem import Problem, objective_value
 from ringsched.jit import by_pointer, kernel
 from ringsched.model import Outcome, PlannedJob
@@ -35,6 +36,7 @@ class Arrays(NamedTuple):
     gpus: Integers  # of each job
     gpu_first: Integers  # of each job, and their sum at the end
     iterations: Integers
+    permits: Permits
     links: Links
 
 
@@ -66,6 +68,7 @@ def arrays_of(problem: Problem) -> Arrays:
         gpus=gpus,
         gpu_first=offsets(gpus),
         iterations=np.array(problem.iterations, dtype=np.int64),
+        permits=permits_of(problem.eligibility, problem.worst_case),
         links=links,
     )
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ringsched.errors import InputError, UnknownName
@@ -25,18 +26,18 @@ REQUIRED_KEYS = tuple(field.name for field in fields(Job) if field.default is MI
 _ALL_KEYS = frozenset(JOB_KEYS)
 
 
-def jobs_from_tables(value: object) -> tuple[Job, ...]:
-    """Return the jobs of a scenario's `jobs` array."""
+def jobs_from_tables(value: object, defaults: Mapping[str, Any] = MappingProxyType({})) -> tuple[Job, ...]:
+    """Return the jobs of a scenario's `jobs` array; `defaults` are fields of jobs that do not state them."""
     return tuple(
-        job_from_fields(table(entry, f"jobs[{at}]"), f"jobs[{at}]")
+        job_from_fields({**defaults, **table(entry, f"jobs[{at}]")}, f"jobs[{at}]")
         for at, entry in enumerate(array(value, "jobs"))
     )
 
 
-def jobs_from_csv(path: Path) -> tuple[Job, ...]:
+def jobs_from_csv(path: Path, defaults: Mapping[str, Any] = MappingProxyType({})) -> tuple[Job, ...]:
     """Return the jobs of a CSV file, one a row, an empty cell meaning an absent field."""
     try:
-        return tuple(job_from_fields(fields, f"line {line}") for line, fields in _rows(path))
+        return tuple(job_from_fields({**defaults, **fields}, f"line {line}") for line, fields in _rows(path))
     except InputError as error:
         raise error.located(file=str(path)) from None
 
@@ -138,7 +139,13 @@ def _json(cell: str) -> object:
         return cell
 
 
-_READERS: Mapping[str, Callable[[str], object]] = {"name": str, "model": str, "running_on": _json}
+_READERS: Mapping[str, Callable[[str], object]] = {
+    "name": str,
+    "model": str,
+    "layout": str,
+    "running_on": _json,
+    "requires": _json,
+}
 
 
 def job_given(text: str, taken: Collection[str] = ()) -> Job:

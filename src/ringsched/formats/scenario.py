@@ -15,8 +15,9 @@ from ringsched.formats.jobs import jobs_from_csv, jobs_from_tables, lines_of_job
 from ringsched.formats.overrides import SPEEDS as _SPEEDS
 from ringsched.formats.overrides import Override, apply, override_of
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
-from ringsched.model.checks import MAX_GPUS, integer, text, unique
+from ringsched.model.checks import MAX_GPUS, choice, integer, text, unique
 from ringsched.model.cluster import RACKS, SWITCHES, SwitchWords, check_defined
+from ringsched.model.eligibility import LAYOUTS
 
 _SWITCH_WORDS = (SWITCHES, RACKS)  # a file may use both; their names are one namespace
 
@@ -80,7 +81,7 @@ def scenario_from_dict(content: Mapping[str, Any], *, directory: Path | None = N
     """Return the scenario written as nested dicts; `jobs_file` is looked for in `directory`."""
     if str(content.get("format", "")).startswith("ringsched-plan"):
         raise InputError("is a plan, not a scenario")
-    known = ("name", "time", "cluster", "contention", "jobs", "jobs_file")
+    known = ("name", "time", "cluster", "contention", "jobs", "jobs_file", "jobs_layout")
     check_keys(content, known, () if "jobs" in content else ("cluster",), None)
     if "cluster" not in content:
         problem = (
@@ -216,12 +217,15 @@ def _expanded(entry: _Servers, position: int) -> Iterator[Server]:
 
 
 def _jobs(content: Mapping[str, Any], directory: Path) -> tuple[Job, ...]:
+    defaults: dict[str, Any] = {}
+    if "jobs_layout" in content:
+        defaults["layout"] = choice(content["jobs_layout"], "jobs_layout", LAYOUTS)
     if "jobs_file" not in content:
-        return jobs_from_tables(content.get("jobs", []))
+        return jobs_from_tables(content.get("jobs", []), defaults)
     if "jobs" in content:
         raise InputError("cannot be combined with jobs; keep one of them", field="jobs_file")
     try:
-        return jobs_from_csv(directory / text(content["jobs_file"], "jobs_file"))
+        return jobs_from_csv(directory / text(content["jobs_file"], "jobs_file"), defaults)
     except InputError as error:
         if error.file and not error.place:  # about the file as a whole: say which field names it
             raise InputError(f"{error.problem} (named by jobs_file)", file=error.file) from None

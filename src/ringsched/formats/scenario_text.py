@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -14,6 +15,7 @@ from ringsched.errors import InputError
 from ringsched.formats.files import check_writable, write_lines
 from ringsched.model import Cluster, Job, Placement, Scenario
 from ringsched.model.cluster import RACKS, SWITCHES
+from ringsched.model.eligibility import Labels
 
 
 def jobs_lines(jobs: Sequence[Job]) -> Iterator[str]:
@@ -46,6 +48,8 @@ class _Echo:
 def _cell(value: object) -> object:
     if isinstance(value, Placement):
         return json.dumps({server: list(held) for server, held in value.items()}, ensure_ascii=False)
+    if isinstance(value, Labels):
+        return json.dumps(value.expanded(), ensure_ascii=False)
     return value  # numbers are written so that they are read back the same; None as an empty cell
 
 
@@ -189,7 +193,11 @@ def _entries(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _inline(fields: Mapping[str, Any]) -> str:
-    return "{ " + ", ".join(f"{key} = {_value(value)}" for key, value in fields.items()) + " }"
+    return "{ " + ", ".join(f"{_key(key)} = {_value(value)}" for key, value in fields.items()) + " }"
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
 
 
 def _value(value: object) -> str:

@@ -22,6 +22,7 @@ from ringsched.model.checks import (
     text,
     unique,
 )
+from ringsched.model.eligibility import NO_LABELS, Labels, Windows, labels, windows
 
 
 class SwitchWords(NamedTuple):
@@ -57,6 +58,10 @@ class Server(Replaceable):
         Speed of its uplink; the cluster's `inter_server_gbps` if absent.
     unavailable
         Indices of GPUs that are unavailable.
+    labels
+        Its properties by name, such as `{"gpu": "a100"}`, which jobs can require.
+    unavailable_windows
+        Pairs (from_s, to_s): no job may hold a GPU of the server during one.
     """
 
     name: str
@@ -64,6 +69,8 @@ class Server(Replaceable):
     switch: str | None = None
     uplink_gbps: float | None = None
     unavailable: tuple[int, ...] = ()
+    labels: Labels = NO_LABELS
+    unavailable_windows: Windows = ()
 
     def __post_init__(self) -> None:
         settle(
@@ -73,7 +80,12 @@ class Server(Replaceable):
             settle(self, switch=text(self.switch, "switch"))
         if self.uplink_gbps is not None:
             settle(self, uplink_gbps=number(self.uplink_gbps, "uplink_gbps", above=0))
-        settle(self, unavailable=self._checked_unavailable())
+        settle(
+            self,
+            unavailable=self._checked_unavailable(),
+            labels=labels(self.labels, "labels"),
+            unavailable_windows=windows(self.unavailable_windows, "unavailable_windows"),
+        )
 
     @property
     def capacity(self) -> int:
@@ -101,9 +113,11 @@ class Server(Replaceable):
             "switch": self.switch,
             "uplink_gbps": self.uplink_gbps,
             "unavailable": list(self.unavailable),
+            "labels": self.labels.expanded(),
+            "unavailable_windows": [list(window) for window in self.unavailable_windows],
         }
         return {"name": self.name, "gpus": self.gpus} | {
-            key: value for key, value in optional.items() if value not in (None, [])
+            key: value for key, value in optional.items() if value not in (None, [], {})
         }
 
 

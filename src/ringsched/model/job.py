@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ringsched.errors import InputError
-from ringsched.model.checks import MAX_GPUS, MAX_INTEGER, Replaceable, integer, number, settle, text
+from ringsched.model.checks import MAX_GPUS, MAX_INTEGER, Replaceable, choice, integer, number, settle, text
+from ringsched.model.eligibility import ANY_LAYOUT, LAYOUTS, NO_LABELS, Labels, labels
 from ringsched.model.placement import Placement
 
 
@@ -39,6 +40,16 @@ class Job(Replaceable):
         What the user believes it takes; the best-case duration if absent.
     running_on, done_iterations
         Set for a job that runs already, since time 0: its GPUs, and what it has behind it.
+    requires
+        Labels that each of its servers must have.
+    layout
+        "any", or "balanced": the same number of GPUs on every server that it uses.
+    limit_s
+        Its time limit: it ends so long after its start if it has not ended before.
+    priority
+        Its class; the order `priority-first` starts higher classes first.
+    deadline_s
+        When it should have ended, a time like `submit_s`.
 
     Examples
     --------
@@ -63,6 +74,11 @@ class Job(Replaceable):
     running_on: Placement | None = None
     done_iterations: int = 0
     buckets: int = 1
+    requires: Labels = NO_LABELS
+    layout: str = ANY_LAYOUT
+    limit_s: float | None = None
+    priority: int = 0
+    deadline_s: float | None = None
 
     def __post_init__(self) -> None:
         if self._is_usual():
@@ -102,6 +118,12 @@ class Job(Replaceable):
             and 1 <= self.buckets <= MAX_INTEGER
             and type(self.done_iterations) is int
             and self.done_iterations == 0
+            and self.requires is NO_LABELS
+            and self.layout == ANY_LAYOUT
+            and self.limit_s is None
+            and type(self.priority) is int
+            and self.priority == 0
+            and self.deadline_s is None
         )
 
     def _check(self) -> None:
@@ -118,6 +140,9 @@ class Job(Replaceable):
             server_slack=number(self.server_slack, "server_slack", minimum=1),
             done_iterations=integer(self.done_iterations, "done_iterations", minimum=0),
             buckets=integer(self.buckets, "buckets", minimum=1),
+            requires=labels(self.requires, "requires"),
+            layout=choice(self.layout, "layout", LAYOUTS),
+            priority=integer(self.priority, "priority"),
         )
         if self.compute_s <= 0:
             raise InputError(
@@ -125,6 +150,10 @@ class Job(Replaceable):
             )
         if self.estimate_s is not None:
             settle(self, estimate_s=number(self.estimate_s, "estimate_s", above=0))
+        if self.limit_s is not None:
+            settle(self, limit_s=number(self.limit_s, "limit_s", above=0))
+        if self.deadline_s is not None:
+            settle(self, deadline_s=number(self.deadline_s, "deadline_s", minimum=0))
         if self.running_on is None:
             if self.done_iterations:
                 raise InputError(
@@ -187,4 +216,14 @@ class Job(Replaceable):
             fields["done_iterations"] = self.done_iterations
         if self.buckets != 1:
             fields["buckets"] = self.buckets
+        if self.requires:
+            fields["requires"] = self.requires.expanded()
+        if self.layout != ANY_LAYOUT:
+            fields["layout"] = self.layout
+        if self.limit_s is not None:
+            fields["limit_s"] = self.limit_s
+        if self.priority:
+            fields["priority"] = self.priority
+        if self.deadline_s is not None:
+            fields["deadline_s"] = self.deadline_s
         return fields

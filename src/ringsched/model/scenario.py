@@ -22,6 +22,7 @@ from ringsched.model.checks import (
 )
 from ringsched.model.cluster import Cluster
 from ringsched.model.contention import Contention
+from ringsched.model.eligibility import ANY_LAYOUT, Labels, has_balanced_layout, matching
 from ringsched.model.job import Job
 
 
@@ -104,6 +105,7 @@ class Scenario(Replaceable):
 
     def _check_sizes(self) -> None:
         capacity = self.cluster.capacity
+        capacities_of: dict[Labels, list[int]] = {}  # of servers with these labels
         for at, job in enumerate(self.jobs):
             if job.gpus > capacity:
                 raise InputError(
@@ -111,6 +113,16 @@ class Scenario(Replaceable):
                     field="gpus",
                     place=f"jobs[{at}] {job.name!r}",
                 )
+            if job.is_running or not (job.requires or job.layout != ANY_LAYOUT):
+                continue
+            if job.requires not in capacities_of:
+                has_labels = matching(self.cluster.servers, job.requires)
+                capacities_of[job.requires] = [
+                    server.capacity
+                    for server, matches in zip(self.cluster.servers, has_labels, strict=True)
+                    if matches
+                ]
+            _check_eligible(job, capacities_of[job.requires], f"jobs[{at}] {job.name!r}")
 
     def _check_estimates(self) -> None:
         for at, job in enumerate(self.jobs):
@@ -159,6 +171,21 @@ class Scenario(Replaceable):
         """Digest of the expanded scenario; the same for TOML and JSON twins."""
         canonical = json.dumps(self.expanded(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _check_eligible(job: Job, capacities: list[int], place: str) -> None:
+    """Refuse a job that no placement on servers of these capacities suits."""
+    having = "servers"
+    if job.requires:
+        having += " with " + ", ".join(f"{name} = {value!r}" for name, value in job.requires.items())
+    if job.gpus > sum(capacities):
+        problem = f"leaves {sum(capacities)} GPUs on {having}, but the job needs {job.gpus}"
+        raise InputError(problem, field="requires", place=place)
+    if job.layout != ANY_LAYOUT and not has_balanced_layout(job.gpus, capacities):
+        problem = (
+            f"= {job.layout!r} is impossible: no number of {having} can hold {job.gpus} GPUs in equal parts"
+        )
+        raise InputError(problem, field="layout", place=place)
 
 
 def _why_not(num_gpus: int, unavailable: tuple[int, ...], gpu: int) -> str:

@@ -8,6 +8,7 @@ from random import Random
 from ringsched.contention.fabric import Extremes
 from ringsched.contention.traffic import copy_job, copy_links
 from ringsched.engine.clock import duration_at
+from ringsched.engine.eligibility import next_reopening
 from ringsched.engine.events import advance, next_completion, push, settle
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, Arrays, State
@@ -105,7 +106,7 @@ def start_ahead(stage: Stage, job: int, latest: float) -> float:
     believed, ghost, queue = stage.believed, stage.ghost, stage.queue
     limit = MAX_LOAD - queue.charge[job]
     while not place(believed, ghost, stage.scratch, queue, stage.rule, stage.own, job, limit, stage.kappa):
-        time = next_completion(ghost)
+        time = min(next_completion(ghost), next_reopening(believed.permits, ghost.now[0]))
         if time == math.inf or time > latest:
             return math.inf
         advance(believed, ghost, time)
@@ -133,6 +134,7 @@ def _copy_job(arrays: Arrays, state: State, ghost: State, job: int) -> None:
     for at in range(offset, offset + arrays.gpus[job]):
         ghost.gpus_of[at] = state.gpus_of[at]
     copy_job(arrays.links, state.traffic, ghost.traffic, job)
+    ghost.start[job] = state.start[job]
     ghost.since[job] = state.since[job]
     ghost.rate[job] = state.rate[job]
 
@@ -153,3 +155,4 @@ def _believe(stage: Stage, job: int) -> None:
         if ghost.finish[job] > state.now[0]:
             break
         outlive(stage, job)
+    ghost.finish[job] = min(ghost.finish[job], state.start[job] + arrays.permits.limit[job])

@@ -48,7 +48,8 @@ def admits(stage: Stage, head: int, job: int) -> bool:
     believed, state, ghost, course = stage.believed, stage.state, stage.ghost, stage.course
     gpus, latest = believed.gpus[job], latest_start(believed, course)
     tau, shares_links = alone(believed, state, stage.scratch, job)
-    in_time = state.now[0] + time_for(believed, float(believed.iterations[job]), tau) <= latest
+    duration = min(time_for(believed, float(believed.iterations[job]), tau), believed.permits.limit[job])
+    in_time = state.now[0] + duration <= latest
     if not in_time and gpus > course.counts[EXTRA]:
         return False
     # Where any GPUs will do for the head, they need only be counted.

@@ -55,7 +55,7 @@ def dispatch(stage: Stage, backfills: bool, exact: bool, most_events: int) -> in
                 promise(stage, blocked, 0.0)
             _start_past(stage, blocked)
         next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
-        time = next_event(arrays, state, next_arrival)
+        time = next_event(arrays, state, next_arrival, course.counts[NUM_WAITING] > 0)
         note_instant(stage)
         if time == math.inf:
             return DONE if course.counts[NUM_WAITING] == 0 else STUCK

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ringsched.engine.events import advance, next_event, next_release, remaining_now
-from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers
+from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers, State
 from ringsched.jit import by_pointer, kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
 from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_past, start_waiting
@@ -23,7 +23,8 @@ from ringsched.online.queue import (
     outlive,
 )
 from ringsched.rules.best_fit import fit
-from ringsched.rules.shared import ANY_NUMBER
+from ringsched.rules.eligible import hide, may_start_as_planned, reveal
+from ringsched.rules.shared import ANY_NUMBER, Scratch
 from ringsched.rules.table import fixed
 
 # How a stretch of events ends, besides those of `dispatch`.
@@ -80,7 +81,8 @@ def follow(stage: Stage, agenda: Agenda, backfills: bool, exact: bool, most_even
                 promise(stage, blocked, agenda.start[blocked])
             _start_others(stage, agenda, blocked)
         next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
-        time = min(next_event(arrays, state, next_arrival), _next_planned(stage, agenda))
+        jobs_wait = course.counts[NUM_WAITING] > 0
+        time = min(next_event(arrays, state, next_arrival, jobs_wait), _next_planned(stage, agenda))
         note_instant(stage)
         if is_behind:
             time = min(time, agenda.next_plan[0])
@@ -108,7 +110,12 @@ def _start_planned(stage: Stage, agenda: Agenda) -> int:
         is_due = state.now[0] >= agenda.start[job] or (
             trigger != NO_JOB and state.heap_place[trigger] == ENDED
         )
-        if is_due and _is_unclaimed(stage, agenda, job) and fixed(stage.arrays, state, job, planned):
+        if (
+            is_due
+            and _is_unclaimed(stage, agenda, job)
+            and may_start_as_planned(stage.arrays, state, job, planned)
+            and fixed(stage.arrays, state, job, planned)
+        ):
             start_waiting(stage, job)
             stage.course.counts[PROMISED] = NO_JOB
             agenda.counts[NUM_PLANNED] -= 1
@@ -133,7 +140,7 @@ def _start_others(stage: Stage, agenda: Agenda, blocked: int) -> None:
         if (
             may_fit
             and arrays.gpus[job] <= state.counts[NUM_IDLE]
-            and fit(arrays, state, job, ANY_NUMBER)
+            and _fits(arrays, state, stage.scratch, job)
             and admits(stage, blocked, job)
         ):
             start_past(stage, job)
@@ -143,6 +150,17 @@ def _start_others(stage: Stage, agenda: Agenda, blocked: int) -> None:
             num_kept += 1
         at += 1
     _close_gap(agenda, num_kept, at)
+
+
+@part
+def _fits(arrays: Arrays, state: State, scratch: Scratch, job: int) -> bool:
+    """Choose GPUs that the job may use by best fit."""
+    if not arrays.permits.restricted[job]:
+        return fit(arrays, state, scratch, job, ANY_NUMBER)
+    hide(arrays, state, scratch, job)
+    found = arrays.gpus[job] <= state.counts[NUM_IDLE] and fit(arrays, state, scratch, job, ANY_NUMBER)
+    reveal(arrays, state, scratch)
+    return found
 
 
 @part

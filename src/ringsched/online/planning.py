@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,14 @@ from ringsched.online.follow import NUM_ORDERED, NUM_PLANNED, Agenda, believe_le
 from ringsched.online.queue import NO_JOB, Stage
 from ringsched.online.settings import OnlineSettings
 from ringsched.policies.policy import Candidate, Policy, Settings
+
+
+class Held(NamedTuple):
+    """What a running job has: its GPUs, the iterations it is believed to have left, and its start."""
+
+    gpus: Sequence[int]
+    iterations: float
+    start: float
 
 
 class Snapshots:
@@ -32,20 +41,28 @@ class Snapshots:
         self._extremes: dict[int, Extremes] = {}
         self._taus: dict[int, float] = {}  # of running jobs, alone on their GPUs
 
-    def problem(self, waiting: Sequence[int], running: dict[int, tuple[Sequence[int], float]]) -> Problem:
-        """Return the problem of these jobs; of a running one GPUs and remaining iterations are given.
+    def problem(self, waiting: Sequence[int], running: Mapping[int, Held], now: float) -> Problem:
+        """Return the problem of these jobs from `now` on, of which some run already.
 
         A horizon means nothing any more, and a job is as good as submitted now.
         """
         whole, clock = self._problem, self._problem.clock
         jobs = sorted([*waiting, *running])
         # A part of an iteration that is left is one that is left.
-        left = {job: max(1, math.ceil(rest)) for job, (_, rest) in running.items()}
+        left = {job: max(1, math.ceil(held.iterations)) for job, held in running.items()}
+        started = {job: held.start for job, held in running.items()}
+        eligibility = whole.eligibility.part(jobs, now=now, started=started)
+        limit = dict(zip(jobs, eligibility.limit, strict=True))
         iterations = tuple(left.get(job, whole.iterations[job]) for job in jobs)
         gpus = tuple(whole.gpus[job] for job in jobs)
         extremes = self._extremes_among(sum(size >= 2 for size in gpus))
         worst_case = tuple(
-            clock.duration(number, clock.rate(extremes.worst_case_tau(whole.works[job], whole.gpus[job])))
+            min(
+                clock.duration(
+                    number, clock.rate(extremes.worst_case_tau(whole.works[job], whole.gpus[job]))
+                ),
+                limit[job],
+            )
             for job, number in zip(jobs, iterations, strict=True)
         )
         return replace(
@@ -57,14 +74,15 @@ class Snapshots:
             origin=0,
             release=(clock.release(0.0),) * len(jobs),
             best_case=tuple(
-                clock.duration(left[job], clock.rate(self._tau(job, running[job][0])))
+                min(clock.duration(left[job], clock.rate(self._tau(job, running[job].gpus))), limit[job])
                 if job in running
                 else whole.best_case[job]
                 for job in jobs
             ),
             worst_case=worst_case,
-            running={at: tuple(running[job][0]) for at, job in enumerate(jobs) if job in running},
-            horizon=clock.horizon(self._time, math.fsum(worst_case)),
+            running={at: tuple(running[job].gpus) for at, job in enumerate(jobs) if job in running},
+            horizon=clock.horizon(self._time, eligibility.last_reopening + math.fsum(worst_case)),
+            eligibility=eligibility,
         )
 
     def _job(self, job: int) -> Job:
@@ -124,10 +142,14 @@ class Planner:
             settings = replace(settings, limits=replace(settings.limits, quick_bounds=True))
             first, gpus_of = stage.arrays.gpu_first, stage.state.gpus_of
             held = {
-                job: (gpus_of[first[job] : first[job + 1]].tolist(), float(agenda.left[job]))
+                job: Held(
+                    gpus=gpus_of[first[job] : first[job + 1]].tolist(),
+                    iterations=float(agenda.left[job]),
+                    start=float(stage.state.start[job]),
+                )
                 for job in running
             }
-            problem = self._snapshots.problem(waiting, held)
+            problem = self._snapshots.problem(waiting, held, float(stage.state.now[0]))
         return self._policy.candidate(problem, settings)
 
     def _put_down(

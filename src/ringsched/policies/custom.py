@@ -59,6 +59,11 @@ class JobView:
     server_slack: float
     best_case_s: float
     estimate_s: float
+    requires: Mapping[str, str]  # labels that its servers must have
+    layout: str
+    limit_s: float | None
+    priority: int
+    deadline_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,7 @@ class ServerView:
     switch: str | None
     capacity: int  # available GPUs
     idle: tuple[int, ...]
+    labels: Mapping[str, str]
     uplink_gbps: float
     jobs_on_uplink: int  # running jobs whose rings cross its uplink
     jobs_on_switch_uplinks: tuple[int, ...]  # the same for the switches above it, from its own one up
@@ -215,6 +221,11 @@ def _job_view(problem: Problem, index: int) -> JobView:
         server_slack=job.server_slack,
         best_case_s=best_case_s,
         estimate_s=best_case_s if job.estimate_s is None else job.estimate_s,
+        requires=job.requires,
+        layout=job.layout,
+        limit_s=job.limit_s,
+        priority=job.priority,
+        deadline_s=job.deadline_s,
     )
 
 
@@ -254,6 +265,7 @@ class _Views:
             switch=server.switch,
             capacity=server.capacity,
             idle=tuple(np.flatnonzero(idle[first[at] : first[at + 1]]).tolist()),
+            labels=server.labels,
             uplink_gbps=self._problem.network.uplink_gbps[at],
             jobs_on_uplink=int(on_link[at]),
             jobs_on_switch_uplinks=tuple(int(on_link[node]) for node in self._paths[at]),
@@ -279,4 +291,9 @@ def _checked(policy: object, problem: Problem, cluster: LiveCluster, job: int, a
             gpus.append(first + gpu)
     if len(gpus) != problem.gpus[job]:
         raise PolicyError(f"{who}: placed on {len(gpus)} GPUs, needs {problem.gpus[job]}")
+    if not cluster.may_start(job, gpus):
+        raise PolicyError(
+            f"{who}: it may not start on {placement!r} now; look at its requires and layout, "
+            "and at the servers' unavailable_windows"
+        )
     return gpus

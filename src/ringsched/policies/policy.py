@@ -14,7 +14,7 @@ from ringsched.contention.sharing import is_counting, model_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
 from ringsched.errors import InputError, PolicyError, RingschedError, UnknownName
-from ringsched.model import Certificate, Contention, Plan
+from ringsched.model import Certificate, Contention, Job, Plan
 from ringsched.model.checks import settle
 from ringsched.model.contention import model_names
 from ringsched.model.objective import MAKESPAN, Objective
@@ -22,7 +22,7 @@ from ringsched.rules.runner import Runner
 from ringsched.rules.table import Rule
 
 # Sort key of a job; ties go to the lower index.
-Key = Callable[[Problem, int], float]
+Key = Callable[[Problem, int], float | tuple[float, float]]
 
 ANY_ORDER = "any"  # of policies that look for the best one
 OWN_ORDER = "own"  # of policies in Python that have a method `order`
@@ -33,7 +33,13 @@ ORDERS: Mapping[str, Key] = {
     "shortest-first": lambda problem, job: problem.best_case[job],
     "longest-first": lambda problem, job: -problem.best_case[job],
     "smallest-area-first": lambda problem, job: problem.gpus[job] * problem.best_case[job],
+    "priority-first": lambda problem, job: (-problem.scenario.jobs[job].priority, problem.release[job]),
+    "deadline-first": lambda problem, job: (_deadline_s(problem.scenario.jobs[job]), problem.release[job]),
 }
+
+
+def _deadline_s(job: Job) -> float:
+    return math.inf if job.deadline_s is None else job.deadline_s
 
 
 def order_named(name: str) -> str:
@@ -45,7 +51,11 @@ def order_named(name: str) -> str:
 
 def priorities(problem: Problem, order: str) -> list[float]:
     """Return the sort key of every job under a named order."""
-    return [ORDERS[order](problem, job) for job in range(problem.num_jobs)]
+    keys = [ORDERS[order](problem, job) for job in range(problem.num_jobs)]
+    rank = (
+        {key: at for at, key in enumerate(sorted(set(keys)))} if keys and isinstance(keys[0], tuple) else {}
+    )
+    return [rank[key] if isinstance(key, tuple) else key for key in keys]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

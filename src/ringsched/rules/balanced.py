@@ -5,7 +5,8 @@ from __future__ import annotations
 from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.state import LOAD_VERSION, Arrays, Floats, Integers, State
 from ringsched.jit import kernel, part
-from ringsched.rules.shared import Queue, Scratch, least
+from ringsched.rules.layout import BY_LOAD_AND_BUSY, BY_SERVER_LOAD, equal_parts
+from ringsched.rules.shared import ANY_NUMBER, Queue, Scratch, least
 
 # Places in `selected`.
 _FIRST = 0
@@ -19,6 +20,9 @@ def balanced(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
     """Choose by FA-FFP for a job of up to κ GPUs, by LBSGF for a larger one (Alg. 1 lines 10 to 13)."""
+    if arrays.permits.balanced[job]:
+        by = BY_LOAD_AND_BUSY if arrays.gpus[job] <= kappa else BY_SERVER_LOAD
+        return equal_parts(arrays, state, scratch, job, limit, by, ANY_NUMBER)
     if arrays.gpus[job] <= kappa:
         return fragment_aware(arrays, state, scratch, job, limit)
     return least_busy_servers(arrays, state, scratch, job, limit, queue.needed[job])
@@ -43,7 +47,7 @@ def least_busy_servers(
     selected = scratch.selected
     # The choice depends on loads only, so a job that waits need not choose again.
     if selected[_JOB] != job or selected[_LOADS] != state.counts[LOAD_VERSION]:
-        selected[_FIRST], selected[_END] = _select(arrays, state, scratch.order, needed)
+        selected[_FIRST], selected[_END] = _select(arrays, state, scratch, needed)
         selected[_JOB] = job
         selected[_LOADS] = state.counts[LOAD_VERSION]
     servers = scratch.order[selected[_FIRST] : selected[_END]]
@@ -51,15 +55,15 @@ def least_busy_servers(
 
 
 @part
-def _select(arrays: Arrays, state: State, order: Integers, needed: float) -> tuple[int, int]:
+def _select(arrays: Arrays, state: State, scratch: Scratch, needed: float) -> tuple[int, int]:
     """Find the shortest large enough prefix of servers by load per GPU (line 2); all if none is.
 
     A heap of all servers, popped from its top to its end, sorts only as many as are needed. Returns
     where in `order` they begin and end.
     """
-    end = 0
+    order, end = scratch.order, 0
     for server in range(arrays.num_servers):
-        if arrays.capacity[server] > 0:
+        if arrays.capacity[server] > 0 and not scratch.barred[server]:
             order[end] = server
             end += 1
     heapify(order, end, is_less_busy, not_noted, (state.whole_load, state.rest_load))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ringsched.engine.state import IDLE, Arrays, State
 from ringsched.jit import kernel
-from ringsched.rules.shared import ANY_NUMBER, Queue, Scratch, sort
+from ringsched.rules.layout import BY_IDLE, equal_parts
+from ringsched.rules.shared import ANY_NUMBER, MAX_LOAD, Queue, Scratch, sort
 
 
 @kernel
@@ -12,16 +13,18 @@ def best_fit(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
     """Choose the tightest server that holds the job, else as few servers as possible."""
-    return fit(arrays, state, job, ANY_NUMBER)
+    return fit(arrays, state, scratch, job, ANY_NUMBER)
 
 
 @kernel
-def fit(arrays: Arrays, state: State, job: int, most_jobs: int) -> bool:
+def fit(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jobs: int) -> bool:
     """Choose idle GPUs of the fullest server that fits; else of the emptiest servers, one after another.
 
     Only of servers with fewer than `most_jobs` jobs on their uplink in the second case. The load limit
     θ does not apply.
     """
+    if arrays.permits.balanced[job]:
+        return equal_parts(arrays, state, scratch, job, MAX_LOAD, BY_IDLE, most_jobs)
     wanted = arrays.gpus[job]
     if one_server(arrays, state, job):
         return True

@@ -6,7 +6,8 @@ from ringsched.contention.network import CORE
 from ringsched.engine.state import Arrays, State
 from ringsched.jit import kernel, part
 from ringsched.rules.best_fit import fit
-from ringsched.rules.shared import Queue, Scratch
+from ringsched.rules.layout import BY_IDLE, take_parts
+from ringsched.rules.shared import MAX_LOAD, Queue, Scratch
 
 
 @kernel
@@ -24,8 +25,26 @@ def over_free_links(arrays: Arrays, state: State, scratch: Scratch, job: int, mo
     The links it would cross are left in `scratch.links`. A job that waits does so behind one that runs
     on a link, so none waits for ever.
     """
-    if not fit(arrays, state, job, most_jobs):
-        return False
+    if not arrays.permits.balanced[job]:
+        return fit(arrays, state, scratch, job, most_jobs) and _are_free(
+            arrays, state, scratch, job, most_jobs
+        )
+    wanted = arrays.gpus[job]
+    for num_parts in range(1, min(wanted, arrays.num_servers) + 1):
+        if (
+            wanted % num_parts == 0
+            and take_parts(
+                arrays, state, scratch, num_parts, wanted // num_parts, MAX_LOAD, BY_IDLE, most_jobs
+            )
+            and _are_free(arrays, state, scratch, job, most_jobs)
+        ):
+            return True
+    return False
+
+
+@part
+def _are_free(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jobs: int) -> bool:
+    """Whether all links that the job would cross on the chosen GPUs have fewer than so many jobs."""
     scratch.num_links[0] = _crossed(arrays, state, scratch, job)
     num_full = 0  # of switches; best fit has looked at servers
     for at in range(scratch.num_links[0]):

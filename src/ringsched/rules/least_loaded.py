@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ringsched.engine.state import Arrays, State
 from ringsched.jit import kernel
-from ringsched.rules.shared import Queue, Scratch, least
+from ringsched.rules.layout import BY_LOAD, equal_parts
+from ringsched.rules.shared import ANY_NUMBER, Queue, Scratch, least
 
 
 @kernel
@@ -12,5 +13,7 @@ def least_loaded(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
     """Choose the eligible GPUs with the least load, by (U, server, GPU)."""
+    if arrays.permits.balanced[job]:
+        return equal_parts(arrays, state, scratch, job, limit, BY_LOAD, ANY_NUMBER)
     servers = scratch.servers
     return least(arrays, state, arrays.gpus[job], limit, servers, scratch.no_tie)

@@ -6,6 +6,7 @@ from ringsched.contention.network import CORE
 from ringsched.engine.state import Arrays, State
 from ringsched.jit import kernel, part
 from ringsched.rules.best_fit import one_server, take
+from ringsched.rules.eligible import narrow, widen
 from ringsched.rules.shared import ANY_NUMBER, Queue, Scratch, sort
 
 
@@ -14,7 +15,26 @@ def quiet_links(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
     """Choose one server if any holds the job, else servers over the links that the fewest jobs use."""
-    return one_server(arrays, state, job) or over_quiet_links(arrays, state, scratch, job, ANY_NUMBER)
+    return one_server(arrays, state, job) or spread_quietly(arrays, state, scratch, job, ANY_NUMBER)
+
+
+@kernel
+def spread_quietly(arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int) -> bool:
+    """Choose GPUs of several servers behind links with at most so many jobs, in a layout that suits the job.
+
+    For a balanced layout, every server is seen with as many idle GPUs as one part needs, or with none.
+    """
+    if not arrays.permits.balanced[job]:
+        return over_quiet_links(arrays, state, scratch, job, most_on_link)
+    wanted, found = arrays.gpus[job], False
+    for num_parts in range(2, min(wanted, arrays.num_servers) + 1):
+        if wanted % num_parts == 0:
+            narrow(arrays, state, scratch, wanted // num_parts)
+            found = over_quiet_links(arrays, state, scratch, job, most_on_link)
+            widen(arrays, state, scratch)
+            if found:
+                break
+    return found
 
 
 @kernel

@@ -27,7 +27,8 @@ def estimate(problem: Problem, job: int) -> float:
     stated = problem.scenario.jobs[job].estimate_s
     if stated is None:
         return problem.best_case[job]
-    return problem.clock.units(stated) * (problem.iterations[job] / problem.scenario.jobs[job].iterations)
+    whole = problem.clock.units(stated)
+    return min(whole * (problem.iterations[job] / problem.scenario.jobs[job].iterations), problem.limit[job])
 
 
 def estimates_of(problem: Problem) -> list[float]:
@@ -89,6 +90,11 @@ class Scratch(NamedTuple):
     links: Integers  # links that would be crossed ...
     num_links: Integers  # ... and how many, one number
     neighbours: Integers  # jobs on them
+    barred: NDArray[np.bool_]  # of each server: whether the job may not use it ...
+    hidden: Integers  # ... and how many of its idle GPUs are hidden for that
+    narrowed: Integers  # of each server: how many idle GPUs are hidden for a balanced layout
+    whole_key: Integers  # of each server: by what it is sorted ...
+    rest_key: Floats  # ... among equals
 
 
 def new_scratch(arrays: Arrays) -> Scratch:
@@ -107,6 +113,11 @@ def new_scratch(arrays: Arrays) -> Scratch:
         links=np.zeros(len(arrays.capacity), dtype=np.int64),
         num_links=np.zeros(1, dtype=np.int64),
         neighbours=np.zeros(len(arrays.gpus), dtype=np.int64),
+        barred=np.zeros(num_servers, dtype=np.bool_),
+        hidden=np.zeros(num_servers, dtype=np.int64),
+        narrowed=np.zeros(num_servers, dtype=np.int64),
+        whole_key=np.zeros(num_servers, dtype=np.int64),
+        rest_key=np.zeros(num_servers),
     )
 
 

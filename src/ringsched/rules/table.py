@@ -8,10 +8,11 @@ from types import FunctionType
 
 from ringsched.engine.state import IDLE, NUM_IDLE, Arrays, Integers, State
 from ringsched.errors import InputError
-from ringsched.jit import Swaps, kernel
+from ringsched.jit import Swaps, kernel, part
 from ringsched.rules.adaptive_overlap import adaptive_overlap
 from ringsched.rules.balanced import balanced
 from ringsched.rules.best_fit import best_fit
+from ringsched.rules.eligible import hide, is_balanced, narrow, reveal, widen
 from ringsched.rules.first_fit import first_fit
 from ringsched.rules.free_links import free_links
 from ringsched.rules.least_loaded import least_loaded
@@ -63,8 +64,8 @@ class Rule:
 
     @property
     def swaps(self) -> Swaps:
-        """What is compiled instead of `place` and `own_rule` for a rule of the user's."""
-        return {place: place_own, own_rule: self.place}
+        """What is compiled instead of `ask` and `own_rule` for a rule of the user's."""
+        return {ask: ask_own, own_rule: self.place}
 
 
 @kernel
@@ -88,7 +89,8 @@ def as_planned(
 
 
 OWN = -1
-# A new rule also needs a line in `place`.
+_AS_PLANNED = 5
+# A new rule also needs a line in `ask`.
 RULES = (
     Rule("first-fit", first_fit),
     Rule("least-loaded", least_loaded),
@@ -127,9 +129,64 @@ def place(
     limit: int,
     kappa: int,
 ) -> bool:
-    """Choose GPUs for the job by a rule; False if it has to wait."""
-    if state.counts[NUM_IDLE] < arrays.gpus[job]:
+    """Choose GPUs that the job may use, by a rule; False if it has to wait."""
+    wanted = arrays.gpus[job]
+    if state.counts[NUM_IDLE] < wanted:
         return False
+    if not arrays.permits.restricted[job] or rule == _AS_PLANNED:
+        return ask(arrays, state, scratch, queue, rule, own, job, limit, kappa)
+    hide(arrays, state, scratch, job)
+    if rule == OWN and arrays.permits.balanced[job]:
+        found = _ask_for_parts(arrays, state, scratch, queue, rule, own, job, limit, kappa)
+    else:
+        found = state.counts[NUM_IDLE] >= wanted and ask(
+            arrays, state, scratch, queue, rule, own, job, limit, kappa
+        )
+    reveal(arrays, state, scratch)
+    return found
+
+
+@part
+def _ask_for_parts(
+    arrays: Arrays,
+    state: State,
+    scratch: Scratch,
+    queue: Queue,
+    rule: int,
+    own: Place | None,
+    job: int,
+    limit: int,
+    kappa: int,
+) -> bool:
+    """Show a rule of the user's equally many GPUs on every server, until its choice is balanced."""
+    wanted, found = arrays.gpus[job], False
+    for num_parts in range(1, min(wanted, arrays.num_servers) + 1):
+        if wanted % num_parts == 0:
+            narrow(arrays, state, scratch, wanted // num_parts)
+            found = (
+                state.counts[NUM_IDLE] >= wanted
+                and ask(arrays, state, scratch, queue, rule, own, job, limit, kappa)
+                and is_balanced(arrays, state, job)
+            )
+            widen(arrays, state, scratch)
+            if found:
+                break
+    return found
+
+
+@kernel
+def ask(
+    arrays: Arrays,
+    state: State,
+    scratch: Scratch,
+    queue: Queue,
+    rule: int,
+    own: Place | None,
+    job: int,
+    limit: int,
+    kappa: int,
+) -> bool:
+    """Choose GPUs for the job by a rule; False if it has to wait."""
     if own is not None:
         return own(arrays, state, scratch, queue, job, limit, kappa)
     if rule == 0:
@@ -154,7 +211,7 @@ def place(
 
 
 @kernel
-def place_own(
+def ask_own(
     arrays: Arrays,
     state: State,
     scratch: Scratch,
@@ -166,8 +223,6 @@ def place_own(
     kappa: int,
 ) -> bool:
     """Choose GPUs for the job by a rule of the user's, where one is compiled."""
-    if state.counts[NUM_IDLE] < arrays.gpus[job]:
-        return False
     return own_rule(arrays, state, scratch, queue, job, limit, kappa)
 
 

@@ -59,7 +59,7 @@ def run_trial(
             num_waiting -= 1
             queue.waiting[0] = queue.waiting[num_waiting]
             sink(queue.waiting, num_waiting, 0, _is_lower, not_noted, 0)
-        time = next_event(arrays, state, math.inf)
+        time = next_event(arrays, state, math.inf, num_waiting > 0)
         if num_arrived < len(queue.arrivals):
             release = queue.release[queue.arrivals[num_arrived]]
             if queue.origin + release < queue.origin + time:

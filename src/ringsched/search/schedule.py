@@ -13,7 +13,8 @@ from ringsched.engine.state import NUM_IDLE, Arrays, Floats, Integers, State, re
 from ringsched.jit import by_pointer, kernel, part
 from ringsched.model.objective import LAST_FINISH, TARDINESS, Objective
 from ringsched.rules.best_fit import one_server
-from ringsched.rules.quiet_links import over_quiet_links
+from ringsched.rules.eligible import hide, reveal
+from ringsched.rules.quiet_links import spread_quietly
 from ringsched.rules.shared import Scratch
 from ringsched.rules.table import fixed
 
@@ -31,7 +32,7 @@ class Task(NamedTuple):
     peers: Integers  # jobs to be placed, those of one size together ...
     peer_first: Integers  # ... of each job: where they begin ...
     peer_end: Integers  # ... and end
-    largest_server: int
+    largest_server: Integers  # of each job: the most GPUs of a server that it may use
     target: float  # no makespan can be below it
     patience: int  # steps without progress before a chain is perturbed
 
@@ -54,7 +55,9 @@ def task_of(problem: Problem, arrays: Arrays, objective: Objective, target_s: fl
         weight=np.array(objective.weights(problem.scenario.jobs), dtype=np.float64),
         running=np.array(list(problem.running), dtype=np.int64),
         planned=planned,
-        largest_server=int(arrays.capacity[: arrays.num_servers].max()),
+        largest_server=np.where(arrays.permits.allowed, arrays.capacity[: arrays.num_servers], 0).max(axis=1)[
+            arrays.permits.class_of
+        ],
         target=float(problem.clock.units(target_s)),
         patience=max(200, 10 * len(queued)),
     )
@@ -105,7 +108,8 @@ def decode(
         least = _pass(arrays, state, scratch, task, order, mode, next_rank, cost, limit, least)
         if least > limit:
             return PRUNED
-        time = next_event(arrays, state, next_release(task.release, task.arrivals, num_arrived))
+        next_arrival = next_release(task.release, task.arrivals, num_arrived)
+        time = next_event(arrays, state, next_arrival, next_rank[head] != _NO_RANK)
         if time == math.inf:
             return total_cost(arrays, state, task, cost) if next_rank[head] == _NO_RANK else PRUNED
         advance(arrays, state, time)
@@ -182,12 +186,26 @@ def _later(arrays: Arrays, task: Task, cost: int, least: float, job: int, now: f
 def _place(
     arrays: Arrays, state: State, scratch: Scratch, task: Task, job: int, mode: int, largest_idle: int
 ) -> bool:
+    if not arrays.permits.restricted[job]:
+        return _choose(arrays, state, scratch, task, job, mode, largest_idle)
+    if arrays.gpus[job] > state.counts[NUM_IDLE]:
+        return False
+    hide(arrays, state, scratch, job)
+    placed = _choose(arrays, state, scratch, task, job, mode, _largest_idle(state))
+    reveal(arrays, state, scratch)
+    return placed
+
+
+@part
+def _choose(
+    arrays: Arrays, state: State, scratch: Scratch, task: Task, job: int, mode: int, largest_idle: int
+) -> bool:
     wanted = arrays.gpus[job]
     if wanted <= largest_idle:
         return one_server(arrays, state, job)
-    if wanted > state.counts[NUM_IDLE] or (mode == PATIENT and wanted <= task.largest_server):
+    if wanted > state.counts[NUM_IDLE] or (mode == PATIENT and wanted <= task.largest_server[job]):
         return False
-    return over_quiet_links(arrays, state, scratch, job, 0 if mode == QUIET else len(arrays.gpus))
+    return spread_quietly(arrays, state, scratch, job, 0 if mode == QUIET else len(arrays.gpus))
 
 
 @part

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from ringsched.errors import InputError
 from ringsched.model import Job, Scenario
-from ringsched.verify.clock import Clock
+from ringsched.verify.clock import Clock, time_limit
 from ringsched.verify.iteration_time import Network
 
 Pool = list[tuple[float, int]]  # bandwidth and capacity of servers that a job may be spread over
@@ -59,7 +59,8 @@ class Facts:
             taus = [self.network.tau_at(job, *speed) for speed in speeds]
         if not taus:
             return math.inf
-        return self.clock.duration(job.remaining_iterations, self.clock.pace(min(taus)))
+        duration = self.clock.duration(job.remaining_iterations, self.clock.pace(min(taus)))
+        return min(duration, time_limit(job, self.clock))
 
     def _spread_speeds(self, gpus: int) -> list[tuple[float, int]]:
         if gpus not in self._speeds:
@@ -163,7 +164,8 @@ def best_case(job: Job, network: Network, clock: Clock) -> float:
         tau_s = network.tau_s(
             job, network.shape({server: len(gpus) for server, gpus in job.running_on.items()})
         )
-    return clock.duration(job.remaining_iterations, clock.pace(tau_s))
+    duration = clock.duration(job.remaining_iterations, clock.pace(tau_s))
+    return min(duration, time_limit(job, clock))
 
 
 # Where a plan states the value of an objective.

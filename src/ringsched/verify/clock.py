@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 from typing import Protocol
 
-from ringsched.model import Time
+from ringsched.model import Job, Time
 
 # So many units in the last place may be rounding of the instants themselves ...
 ROUNDED_ULPS = 8
@@ -43,6 +43,12 @@ class Clock(Protocol):
 
     def length_s(self, duration: float) -> float:
         """Return a duration in seconds, or how long after the origin an instant is."""
+
+    def whole(self, duration_s: float) -> float:
+        """Return a duration with the rest of the slot in which it ends."""
+
+    def slot_before(self, time_s: float) -> float:
+        """Return the instant of `time_s`, or the last one before it at which something may happen."""
 
     def on_grid(self, time_s: float) -> bool:
         """Whether something may happen at `time_s`."""
@@ -97,6 +103,14 @@ class Slots:
 
     def length_s(self, duration: float) -> float:
         return duration * self.slot_s
+
+    def whole(self, duration_s: float) -> float:
+        ratio = self._ratio(duration_s)
+        return math.ceil(ratio - (1e-9 + 2 * math.ulp(ratio)))
+
+    def slot_before(self, time_s: float) -> float:
+        ratio = self._ratio(time_s)
+        return math.floor(ratio + (1e-9 + 2 * math.ulp(ratio))) - self.origin
 
     def on_grid(self, time_s: float) -> bool:
         slot = round(self._ratio(time_s))
@@ -156,6 +170,12 @@ class Seconds:
     def length_s(self, duration: float) -> float:
         return duration
 
+    def whole(self, duration_s: float) -> float:
+        return duration_s
+
+    def slot_before(self, time_s: float) -> float:
+        return time_s - self.origin_s
+
     def on_grid(self, time_s: float) -> bool:  # noqa: ARG002
         return True
 
@@ -187,6 +207,11 @@ class Seconds:
 
     def agree(self, stated: float, expected: float, scale: float = 0.0) -> bool:
         return math.isclose(stated, expected, rel_tol=1e-8, abs_tol=max(1e-9, ROUNDED_ULPS * math.ulp(scale)))
+
+
+def time_limit(job: Job, clock: Clock) -> float:
+    """Return how long a job may run: its limit, up to the end of the last slot that it begins."""
+    return math.inf if job.limit_s is None else clock.whole(job.limit_s)
 
 
 def clock_of(time: Time, first_submit_s: float = 0.0) -> Clock:

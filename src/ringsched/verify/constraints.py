@@ -71,6 +71,40 @@ def check_location(planned: PlannedJob, servers: Mapping[str, Server]) -> Iterat
             yield _violation("gpu-unavailable", planned.name, problem)
 
 
+def check_eligible(planned: PlannedJob, job: Job, servers: Mapping[str, Server]) -> Iterator[Violation]:
+    """Check that a queued job has servers with the labels it requires, and the layout."""
+    if job.running_on is not None:
+        return
+    for name in planned.gpus:
+        for label, value in job.requires.items():
+            found = servers[name].labels.get(label) if name in servers else value
+            if found != value:
+                has = "without that label" if found is None else f"where it is {found!r}"
+                problem = f"requires {label} = {value!r}, but is on server {name!r}, {has}"
+                yield _violation("server-label", job.name, problem)
+    sizes = Counter(server for server, _ in held_gpus(planned))
+    if job.layout == "balanced" and len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{count} on {server!r}" for server, count in sizes.items())
+        yield _violation("layout", job.name, f"must have equally many GPUs on each server, but has {listed}")
+
+
+def check_windows(hold: Hold, job: Job, servers: Mapping[str, Server], clock: Clock) -> Iterator[Violation]:
+    """Check that a queued job holds no GPU of a server while it is unavailable."""
+    if job.running_on is not None:
+        return
+    for name in sorted({server for server, _ in hold.gpus} & servers.keys()):
+        for from_s, to_s in servers[name].unavailable_windows:
+            begin = max(hold.start, clock.slot_before(from_s))
+            end = min(hold.end, clock.release(to_s))
+            if end > begin and clock.overlaps(begin, end, hold.end - hold.start):
+                problem = (
+                    f"holds GPUs of server {name!r} from {shown(clock.seconds(hold.start))} s to "
+                    f"{shown(clock.seconds(hold.end))} s, "
+                    f"which is unavailable from {shown(from_s)} s to {shown(to_s)} s"
+                )
+                yield _violation("server-window", job.name, problem)
+
+
 def check_start(planned: PlannedJob, submit_s: float, clock: Clock) -> Iterator[Violation]:
     """Check that the job starts on the grid and not before it is known, constraints (4)-(5)."""
     start_s = planned.start_s

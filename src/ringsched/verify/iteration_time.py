@@ -182,13 +182,25 @@ class Network:
 
     def best_tau_s(self, job: Job) -> float:
         """Return the best case over all placements: one server, or the fewest that hold the job."""
+        if job.requires or job.layout == "balanced":
+            capacities, fastest_gbps = self._eligible(job)
+        else:
+            capacities, fastest_gbps = self._capacities, max(self.uplinks_gbps[: len(self.servers)])
         choices = []
-        if job.gpus <= self._capacities[0]:
+        if job.gpus <= capacities[0]:
             choices.append(self.tau_at(job, self.within_gbps(job.gpus), 1))
-        if job.gpus >= 2 and len(self.servers) >= 2:
-            fastest = max(self.uplinks_gbps[: len(self.servers)]) / self.factors[1]
-            choices.append(self.tau_at(job, fastest, self._fewest_servers(job.gpus)))
+        fewest = fewest_servers(job, capacities)
+        if fewest is not None:
+            choices.append(self.tau_at(job, fastest_gbps / self.factors[1], fewest))
         return min(choices)
+
+    def _eligible(self, job: Job) -> tuple[list[int], float]:
+        """Return what the servers hold that the job may use, the largest first, and the fastest uplink."""
+        usable = [
+            at for at, server in enumerate(self.servers) if job.requires.items() <= server.labels.items()
+        ]
+        capacities = sorted((self.servers[at].capacity for at in usable), reverse=True)
+        return capacities, max(self.uplinks_gbps[at] for at in usable)
 
     def worst_tau_s(self, job: Job) -> float:
         """Return the worst case: as spread as can be, over the slowest link with all who could share it."""
@@ -226,17 +238,6 @@ class Network:
         return sorted((server.capacity for server in self.servers), reverse=True)
 
     @cached_property
-    def _servers_for(self) -> list[int]:
-        """How many of the largest servers hold 0, 1, 2, ... GPUs."""
-        fewest = [0]
-        for at, capacity in enumerate(self._capacities):
-            fewest.extend([at + 1] * capacity)
-        return fewest
-
-    def _fewest_servers(self, gpus: int) -> int:
-        return max(2, self._servers_for[gpus])
-
-    @cached_property
     def _slowest_contended_gbps(self) -> float:
         capacities = [0] * len(self.uplinks_gbps)
         for at, server in enumerate(self.servers):
@@ -246,6 +247,28 @@ class Network:
             uplink / self.factors[max(1, min(capacity, self.num_spreadable))]
             for uplink, capacity in zip(self.uplinks_gbps, capacities, strict=True)
         )
+
+
+def fewest_servers(job: Job, capacities: Sequence[int]) -> int | None:
+    """Return on how many servers, at least two, a job can be; None if on one only.
+
+    Examples
+    --------
+    >>> job = Job(name="a", gpus=6, iterations=1, gradient_mb=1, minibatch=1, forward_ms=1, backward_ms=1)
+    >>> fewest_servers(job, [4, 4, 4]), fewest_servers(job.replace(layout="balanced"), [4, 2, 2])
+    (2, 3)
+    """
+    held = 0
+    for number, capacity in enumerate(capacities[: job.gpus], start=1):
+        held += capacity
+        if number < 2:
+            continue
+        if job.layout == "balanced":
+            if job.gpus % number == 0 and capacity * number >= job.gpus:
+                return number
+        elif held >= job.gpus:
+            return number
+    return None
 
 
 def check_known(contention: Contention) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ringsched.model import Job
-from ringsched.verify.clock import Clock
+from ringsched.verify.clock import Clock, time_limit
 from ringsched.verify.iteration_time import Iteration, Network, Shape, connected, fair_rates
 
 
@@ -34,6 +34,7 @@ class Replay:
         self._crossing = [0] * len(network.uplinks_gbps)
         self._left: list[float] = [run.job.remaining_iterations for run in runs]
         self._since: list[float] = [run.start for run in runs]
+        self._cuts = [run.start + time_limit(run.job, clock) for run in runs]  # by time limits
         self._pace: list[float | None] = [None] * len(runs)
         # When each job ends if nothing changes; heap entries that say otherwise are out of date.
         self._due = [math.inf] * len(runs)
@@ -141,6 +142,7 @@ class Replay:
                 self._left[at] = max(0, self._left[at] - done)
             self._since[at] = now
             self._pace[at] = pace
-            self._due[at] = now + self._clock.duration(self._left[at], pace)
+            left = self._clock.duration(self._left[at], pace)
+            self._due[at] = min(now + left, self._cuts[at])
             if self._due[at] < math.inf:
                 heapq.heappush(self._queue, (self._due[at], at))

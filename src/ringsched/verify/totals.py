@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from ringsched.model import Job, Plan, Scenario
 from ringsched.verify.arguments import check_bounds
 from ringsched.verify.bounds import FIELDS, best_case, is_makespan, objective_s
-from ringsched.verify.clock import ROUNDED_ULPS, Clock
+from ringsched.verify.clock import ROUNDED_ULPS, Clock, time_limit
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.verdict import Violation, shown
 
@@ -32,11 +32,17 @@ def check_certificate(scenario: Scenario, plan: Plan, network: Network, clock: C
 
 def _expected(scenario: Scenario, plan: Plan, network: Network, clock: Clock) -> dict[str, float]:
     best = {job.name: best_case(job, network, clock) for job in scenario.jobs}
+    limit = {job.name: time_limit(job, clock) for job in scenario.jobs}
     worst = {
-        job.name: clock.duration(job.remaining_iterations, clock.pace(network.worst_tau_s(job)))
+        job.name: min(
+            clock.duration(job.remaining_iterations, clock.pace(network.worst_tau_s(job))), limit[job.name]
+        )
         for job in scenario.jobs
     }
-    estimate = {job.name: _estimate(job, best[job.name], scenario.time.unit_s) for job in scenario.jobs}
+    estimate = {
+        job.name: min(_estimate(job, best[job.name], scenario.time.unit_s), limit[job.name])
+        for job in scenario.jobs
+    }
     phi = max(worst[name] / best[name] for name in best)
     over = min(LARGEST, max(1.0, *(estimate[name] / best[name] for name in best)))
     under = max(1 / LARGEST, min(1.0, *(estimate[name] / worst[name] for name in best)))

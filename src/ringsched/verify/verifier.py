@@ -10,6 +10,7 @@ from ringsched.verify.bounds import refuse_endless_jobs
 from ringsched.verify.clock import Clock, clock_of
 from ringsched.verify.constraints import (
     Hold,
+    check_eligible,
     check_gang,
     check_location,
     check_names,
@@ -17,6 +18,7 @@ from ringsched.verify.constraints import (
     check_ring,
     check_running,
     check_start,
+    check_windows,
     held_gpus,
     labels_above,
 )
@@ -100,6 +102,11 @@ def _violations(scenario: Scenario, plan: Plan, network: Network, clock: Clock) 
         for planned, end in zip(plan.jobs, ends, strict=True)
     ]
     yield from check_overlaps(holds, clock)
+    jobs = {job.name: job for job in scenario.jobs}
+    servers = {server.name: server for server in scenario.cluster.servers}
+    for hold in holds:
+        if hold.job in jobs:
+            yield from check_windows(hold, jobs[hold.job], servers, clock)
     yield from check_totals(scenario, plan, finishes, network, clock)
     if finishes is not None:
         yield from check_certificate(scenario, plan, network, clock)
@@ -117,6 +124,7 @@ def _check_each(scenario: Scenario, plan: Plan, clock: Clock) -> Iterator[Violat
         yield from check_start(planned, 0.0 if job is None else job.submit_s, clock)
         if job is not None:
             yield from check_running(planned, job, clock)
+            yield from check_eligible(planned, job, servers)
         yield from check_ring(planned, labels)
 
 

@@ -91,7 +91,8 @@ def _next_event(instance: Instance, stack: Stack, level: int) -> float:
     for job in range(len(instance.gpus)):
         if stack.option[level, job] >= 0:
             speed = _speed(instance, stack, level, job)
-            stack.end[job] = now + duration(instance, stack.remaining[level, job], speed)
+            end = now + duration(instance, stack.remaining[level, job], speed)
+            stack.end[job] = min(end, stack.start[level, job] + instance.limit[job])
             event = min(event, stack.end[job])
         elif stack.option[level, job] == WAITING and instance.release[job] > now:
             event = min(event, instance.release[job])

@@ -29,6 +29,7 @@ class Instance(NamedTuple):
     weight: Floats  # of each job in the sum of finishes; none when only the last finish counts
     release: Floats
     iterations: Floats
+    limit: Floats  # of each job: how long it runs at most
     gpus: Integers
     twin: Integers  # of each job: the like one that starts no later, or -1
     first_option: Integers  # of each job, and their number at the end
@@ -71,6 +72,7 @@ def instance_of(problem: Problem, weights: Sequence[float]) -> tuple[Instance, C
         weight=np.array([weights[job] for job in jobs] if weights else [], dtype=np.float64),
         release=np.array([problem.release[job] for job in jobs], dtype=np.float64),
         iterations=np.array([problem.iterations[job] for job in jobs], dtype=np.float64),
+        limit=np.array([problem.limit[job] for job in jobs], dtype=np.float64),
         gpus=np.array([problem.gpus[job] for job in jobs], dtype=np.int64),
         twin=np.array(_twins(problem, jobs, weights), dtype=np.int64),
         first_option=first,
@@ -120,9 +122,21 @@ def _fastest_first(problem: Problem, job: int) -> list[Counts]:
 
 def _options(problem: Problem, job: int) -> list[Counts]:
     if job not in problem.running:
-        return list(_splits(problem.gpus[job], problem.network.capacity[: problem.num_servers]))
+        splits = _splits(problem.gpus[job], _capacities(problem, job))
+        return [
+            counts for counts in splits if not problem.balanced[job] or len(set(filter(None, counts))) == 1
+        ]
     held = [problem.server_of[gpu] for gpu in problem.running[job]]
     return [tuple(held.count(server) for server in range(problem.num_servers))]
+
+
+def _capacities(problem: Problem, job: int) -> list[int]:
+    """Return how many GPUs of each server the job may use."""
+    may_use = set(problem.may_use(job))
+    return [
+        size if at in may_use else 0
+        for at, size in enumerate(problem.network.capacity[: problem.num_servers])
+    ]
 
 
 def _splits(gpus: int, capacity: Sequence[int]) -> Iterator[Counts]:
@@ -138,7 +152,8 @@ def _splits(gpus: int, capacity: Sequence[int]) -> Iterator[Counts]:
 
 def _duration(problem: Problem, job: int, speed: float) -> float:
     iterations = problem.iterations[job]
-    return float(-(-iterations // int(speed))) if problem.clock.slotted else iterations / speed
+    duration = float(-(-iterations // int(speed))) if problem.clock.slotted else iterations / speed
+    return min(duration, problem.limit[job])
 
 
 def _links(problem: Problem, counts: Counts) -> tuple[int, ...]:
@@ -180,6 +195,9 @@ def _twins(problem: Problem, jobs: list[int], weights: Sequence[float]) -> list[
             problem.iterations[job],
             problem.works[job],
             problem.release[job],
+            problem.limit[job],
+            problem.balanced[job],
+            problem.eligibility.class_of[job],
             weights[job] if weights else 0,
         )
         twins.append(seen.get(kind, -1))
@@ -192,7 +210,8 @@ def _like_servers(problem: Problem) -> list[int]:
     seen: dict[object, int] = {}
     like = []
     for server in range(network.num_servers):
-        kind = (network.capacity[server], network.uplink_gbps[server], network.parent_of[server])
+        classes = tuple(allowed[server] for allowed in problem.eligibility.classes)
+        kind = (network.capacity[server], network.uplink_gbps[server], network.parent_of[server], classes)
         like.append(seen.get(kind, -1))
         seen[kind] = server
     return like

@@ -36,7 +36,7 @@ def _rank_running(instance: Instance, stack: Stack, level: int) -> int:
         if option < 0:
             continue
         left = duration(instance, stack.remaining[level, job], instance.alone[option])
-        stack.end[job] = stack.time[level] + left
+        stack.end[job] = min(stack.time[level] + left, stack.start[level, job] + instance.limit[job])
         at = number
         while at > 0 and stack.end[stack.by_end[at - 1]] > stack.end[job]:
             stack.by_end[at] = stack.by_end[at - 1]

@@ -13,6 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.reference import formulas
 
+from ringsched.errors import InputError
 from ringsched.model import Cluster, Contention, Job, Scenario, Server, Switch, Time
 
 FORWARD_MS = (0.0, 0.7313, 2.2361)
@@ -181,6 +182,48 @@ def _with_submits_and_horizon(draw: st.DrawFn, scenario: Scenario) -> Scenario:
         return scenario
     horizon_s = float(formulas.lower_bound(scenario)) * tightness
     return scenario.replace(time=scenario.time.replace(horizon_s=horizon_s))
+
+
+WINDOW_STEP = 0.5671432904097838  # no window begins or ends with a job
+
+
+@st.composite
+def restricted(draw: st.DrawFn, scenario: Scenario) -> Scenario:
+    """The scenario with labels, windows, time limits, layouts, priorities and deadlines on top.
+
+    What would leave a queued job without any placement is left out.
+    """
+    slot_s = scenario.time.slot_s
+    servers = []
+    for server in scenario.cluster.servers:
+        windows = []
+        for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+            begin = draw(st.integers(0, 30)) * WINDOW_STEP * slot_s
+            windows.append((begin, begin + draw(st.integers(1, 20)) * WINDOW_STEP * slot_s))
+        kind = draw(st.sampled_from(["old", "new", "new"]))
+        servers.append(server.replace(labels={"gpu": kind}, unavailable_windows=tuple(windows)))
+    cluster = scenario.cluster.replace(servers=tuple(servers))
+    scenario = scenario.replace(cluster=cluster)
+    jobs = list(scenario.jobs)
+    for at, job in enumerate(jobs):
+        changes: dict[str, Any] = {
+            "requires": draw(st.sampled_from([{}, {}, {"gpu": "new"}, {"gpu": "old"}])),
+            "layout": draw(st.sampled_from(["any", "balanced"])),
+            "priority": draw(st.integers(-1, 1)),
+            "deadline_s": draw(st.sampled_from([None, 7.0 * slot_s, 20.0 * slot_s])),
+        }
+        if draw(st.integers(0, 3)) == 0:
+            best_s = float(formulas.best_case_duration_s(scenario, job))
+            changes["limit_s"] = best_s * draw(st.sampled_from([0.6137, 1.0912, 3.0]))
+        for fields in (changes, changes | {"requires": {}}, changes | {"requires": {}, "layout": "any"}):
+            try:
+                changed = job.replace(**fields)
+                scenario.replace(jobs=(changed,) if not job.is_running else ())
+            except InputError:
+                continue
+            jobs[at] = changed
+            break
+    return scenario.replace(jobs=tuple(jobs))
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,18 +13,23 @@ from tests.reference.formulas import (
     Gpus,
     Number,
     best_case_ticks,
+    has_labels,
     iteration_times,
     iterations_per_slot,
+    limit_ticks,
     origin_ticks,
     release_ticks,
+    windows_ticks,
+    worst_case_ticks,
 )
 from tests.reference.link_rules import LINK_RULES, choose_by_links
 from tests.reference.replay import advance, next_event
 from tests.reference.rules import Gpu, State, charges, choose
 
-from ringsched.model import Job, Scenario
+from ringsched.model import Job, Scenario, Server
 
 ORDERS = ("fifo", "smallest-first", "shortest-first", "longest-first", "smallest-area-first")
+CLASS_ORDERS = ("priority-first", "deadline-first")
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def dispatch(
     return _continuous(trial)
 
 
-def sort_key(scenario: Scenario, index: int, order: str) -> tuple[Amount, int]:
+def sort_key(scenario: Scenario, index: int, order: str) -> tuple[float | Amount, ...]:
     """Key of the queue order; ties by position in the scenario."""
     job = scenario.jobs[index]
     match order:
@@ -86,6 +92,11 @@ def sort_key(scenario: Scenario, index: int, order: str) -> tuple[Amount, int]:
             return -best_case_ticks(scenario, job), index
         case "smallest-area-first":
             return job.gpus * best_case_ticks(scenario, job), index
+        case "priority-first":
+            return -job.priority, release_ticks(scenario, job), index
+        case "deadline-first":
+            deadline_s = math.inf if job.deadline_s is None else job.deadline_s
+            return deadline_s, release_ticks(scenario, job), index
     raise ValueError(f"no order {order!r}; there are {', '.join(ORDERS)}")
 
 
@@ -113,6 +124,7 @@ class Trial:
     def __post_init__(self) -> None:
         scenario = self.scenario
         queued = [job for job in scenario.jobs if job.running_on is None]
+        self.servers = scenario.cluster.servers
         self.state = State.empty(scenario)
         self.keys = {job.name: sort_key(scenario, at, self.order) for at, job in enumerate(scenario.jobs)}
         self.releases = {job.name: release_ticks(scenario, job) for job in queued}
@@ -156,12 +168,13 @@ class Trial:
         """Place jobs in queue order; the first that cannot be placed holds back those behind it."""
         for job in sorted(self.queue, key=lambda job: self.keys[job.name]):
             charge = self.charges[job.name]
+            seen = self.state.only([self._may_start(job, server, now) for server in self.servers])
             if self.rule in LINK_RULES:
-                gpus = choose_by_links(self, job)
+                gpus = choose_by_links(self, job, seen)
             else:
                 gpus = choose(
                     self.rule,
-                    self.state,
+                    seen,
                     job,
                     charge,
                     self.theta,
@@ -176,9 +189,23 @@ class Trial:
             for gpu in gpus:
                 self.state.load[gpu] += charge
 
-    def next_release(self) -> Amount | None:
-        """When the next job arrives, if any is still to come."""
-        return self.releases[self.pending[0].name] if self.pending else None
+    def _may_start(self, job: Job, server: Server, now: Amount) -> bool:
+        """Whether the server has the labels, and no window that the job's worst case would run into."""
+        latest = now + worst_case_ticks(self.scenario, job)
+        in_time = all(end <= now or latest <= begin for begin, end in windows_ticks(self.scenario, server))
+        return in_time and has_labels(server, job)
+
+    def next_release(self, now: Amount) -> Amount | None:
+        """When the next job arrives or, if jobs wait, a server is available again; None for never."""
+        events = [self.releases[self.pending[0].name]] if self.pending else []
+        if self.queue:
+            for server in self.servers:
+                events += [end for _, end in windows_ticks(self.scenario, server) if end > now]
+        return min(events, default=None)
+
+    def cut(self, job: Job) -> Amount | float:
+        """When the job has reached its time limit."""
+        return self.starts[job.name] + limit_ticks(self.scenario, job)
 
     def taus(self) -> dict[str, Amount]:
         """Seconds an iteration of every running job takes now."""
@@ -196,10 +223,13 @@ class Trial:
 def _slotted(trial: Trial, jump: bool) -> Result | None:
     slot = 0
     while True:
-        trial.complete([job.name for job in trial.running if trial.remaining[job.name] <= 0], slot)
+        ended = [
+            job.name for job in trial.running if trial.remaining[job.name] <= 0 or slot >= trial.cut(job)
+        ]
+        trial.complete(ended, slot)
         trial.admit(slot)
         trial.place(slot)
-        release = trial.next_release()
+        release = trial.next_release(slot)
         if not trial.running:
             if release is None:
                 return trial.result()
@@ -217,7 +247,8 @@ def _slotted(trial: Trial, jump: bool) -> Result | None:
 def _slots_without_event(trial: Trial, phi: dict[str, int], slot: int) -> int:
     """Slots until the next completion or arrival."""
     slots = [-(-int(trial.remaining[name]) // phi[name]) for name in phi]  # rounded up
-    release = trial.next_release()
+    slots += [int(trial.cut(job)) - slot for job in trial.running if job.limit_s is not None]
+    release = trial.next_release(slot)
     return min(slots if release is None else [*slots, int(release) - slot])
 
 
@@ -228,11 +259,12 @@ def _continuous(trial: Trial) -> Result | None:
         trial.complete(completed, now)
         trial.admit(now)
         trial.place(now)
-        release = trial.next_release()
+        release = trial.next_release(now)
         if not trial.running and release is None:
             return trial.result()
         taus = trial.taus()
         arrival = None if release is None else trial.number(release)
-        event, completed = next_event(trial.scenario, now, trial.remaining, taus, arrival, trial.number)
+        cuts = {job.name: trial.cut(job) for job in trial.running}
+        event, completed = next_event(trial.scenario, now, trial.remaining, taus, arrival, trial.number, cuts)
         advance(trial.remaining, taus, event - now)
         now = event

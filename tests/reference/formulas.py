@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from tests.reference.phases import Phased, phased
 
-from ringsched.model import Contention, Job, Scenario
+from ringsched.model import Contention, Job, Scenario, Server
 
 Amount: TypeAlias = Fraction | float  # float includes int
 Number: TypeAlias = type[Fraction] | type[float]
@@ -272,17 +272,53 @@ def inside(scenario: Scenario, held: int) -> float:
 
 
 def best_case_tau(scenario: Scenario, job: Job) -> Fraction:
-    """The shorter of one server (a) and the fewest servers, at least two (b)."""
-    sizes = sorted((server.capacity for server in scenario.cluster.servers), reverse=True)
-    speeds = [speed for (kind, _), speed in uplinks(scenario).items() if kind == "server"]
+    """The shorter of one server (a) and the fewest servers, at least two (b), of those with its labels."""
+    servers = [server for server in scenario.cluster.servers if has_labels(server, job)]
+    sizes = sorted((server.capacity for server in servers), reverse=True)
+    speeds = [uplinks(scenario)["server", server.name] for server in servers]
     options = []
     if sizes[0] >= job.gpus:
         options.append(tau_at(scenario, job, Fraction(inside(scenario, job.gpus)), 1))
     if job.gpus >= 2 and len(sizes) >= 2:
-        fewest = next(k for k in range(len(sizes) + 1) if sum(sizes[:k]) >= job.gpus)
+        if job.layout == "balanced" and not job.is_running:
+            enough = [k for k in range(2, len(sizes) + 1) if is_divided(job, k, sizes[k - 1])]
+        else:
+            enough = [k for k in range(2, len(sizes) + 1) if sum(sizes[:k]) >= job.gpus]
         fastest = max(speeds) / contention_factor(scenario.contention, 1)
-        options.append(tau_at(scenario, job, fastest, max(2, fewest)))
+        options += [tau_at(scenario, job, fastest, k) for k in enough[:1]]
     return Fraction(min(options))
+
+
+def has_labels(server: Server, job: Job) -> bool:
+    """Whether the job may ever use the server; where a job runs already is not asked."""
+    return job.is_running or all(label in server.labels.items() for label in job.requires.items())
+
+
+def is_divided(job: Job, num_servers: int, smallest: int) -> bool:
+    """Whether the job's GPUs can be on so many servers in equal parts, the smallest of this size."""
+    return job.gpus % num_servers == 0 and job.gpus // num_servers <= smallest
+
+
+def limit_ticks(scenario: Scenario, job: Job) -> Amount | float:
+    """How long the job may run: whole slots, the last one counted, or seconds; infinity without a limit."""
+    if job.limit_s is None:
+        return math.inf
+    if scenario.time.slotted:
+        slots = Fraction(job.limit_s) / Fraction(scenario.time.slot_s)
+        return math.ceil(slots - SLACK - 2 * Fraction(math.ulp(slots)))
+    return Fraction(job.limit_s)
+
+
+def windows_ticks(scenario: Scenario, server: Server) -> list[tuple[Amount, Amount]]:
+    """When the server is unavailable: whole slots if a part of them is, or seconds."""
+    if not scenario.time.slotted:
+        return [(Fraction(begin), Fraction(end)) for begin, end in server.unavailable_windows]
+    windows: list[tuple[Amount, Amount]] = []
+    for window in server.unavailable_windows:
+        begin, end = (Fraction(time) / Fraction(scenario.time.slot_s) for time in window)
+        slack_begin, slack_end = (SLACK + 2 * Fraction(math.ulp(ratio)) for ratio in (begin, end))
+        windows.append((math.floor(begin + slack_begin), math.ceil(end - slack_end)))
+    return windows
 
 
 def worst_case_tau(scenario: Scenario, job: Job) -> Fraction:
@@ -308,19 +344,25 @@ def worst_case_tau(scenario: Scenario, job: Job) -> Fraction:
 
 def best_case_ticks(scenario: Scenario, job: Job) -> Amount:
     """Best-case duration of the whole job; it bounds every placement from below."""
-    return duration_ticks(scenario, job.iterations, best_case_tau(scenario, job))
+    return _cut(scenario, job, duration_ticks(scenario, job.iterations, best_case_tau(scenario, job)))
+
+
+def _cut(scenario: Scenario, job: Job, duration: Amount) -> Amount:
+    limit = limit_ticks(scenario, job)
+    return duration if duration <= limit else Fraction(limit)
 
 
 def worst_case_ticks(scenario: Scenario, job: Job) -> Amount:
     """Worst-case duration of what the job has still to do (all of it, unless it runs already)."""
-    return duration_ticks(scenario, job.remaining_iterations, worst_case_tau(scenario, job))
+    duration = duration_ticks(scenario, job.remaining_iterations, worst_case_tau(scenario, job))
+    return _cut(scenario, job, duration)
 
 
 def remaining_best_case_ticks(scenario: Scenario, job: Job) -> Amount:
     """A running job's remaining best case: at its own placement without contention."""
     assert job.running_on is not None
     tau = iteration_time(scenario, job, job.running_on)
-    return duration_ticks(scenario, job.remaining_iterations, tau)
+    return _cut(scenario, job, duration_ticks(scenario, job.remaining_iterations, tau))
 
 
 def best_case_duration_s(scenario: Scenario, job: Job) -> Fraction:

@@ -13,7 +13,7 @@ from tests.reference.formulas import (
     iterations_per_slot,
     nodes_above,
 )
-from tests.reference.rules import Gpu, best_fit
+from tests.reference.rules import Gpu, State, best_fit, best_fit_in_parts, numbers_of_parts
 
 from ringsched.model import Job
 
@@ -24,26 +24,31 @@ LINK_RULES = ("free-links", "adaptive-overlap")
 Placement = dict[str, list[int]]
 
 
-def choose_by_links(trial: Trial, job: Job) -> list[Gpu] | None:
-    """GPUs by the trial's rule, or None to wait."""
+def choose_by_links(trial: Trial, job: Job, seen: State) -> list[Gpu] | None:
+    """GPUs by the trial's rule out of those it may see, or None to wait."""
     if trial.rule == "free-links":
-        return free_links(trial, job, trial.scenario.contention.lanes or 1)
-    gpus = free_links(trial, job, 1)
+        return free_links(trial, job, seen, trial.scenario.contention.lanes or 1)
+    gpus = free_links(trial, job, seen, 1)
     if gpus is not None:
         return gpus
-    gpus = free_links(trial, job, 2)
+    gpus = free_links(trial, job, seen, 2)
     return gpus if gpus is not None and overlap_pays(trial, job, gpus) else None
 
 
-def free_links(trial: Trial, job: Job, most_jobs: int) -> list[Gpu] | None:
+def free_links(trial: Trial, job: Job, seen: State, most_jobs: int) -> list[Gpu] | None:
     """Best fit on servers with fewer than so many jobs on the uplink; none on a switch's uplink either."""
     on_link = jobs_on_links(trial)
     servers = trial.scenario.cluster.servers
     closed = [at for at, server in enumerate(servers) if on_link["server", server.name] >= most_jobs]
-    gpus = best_fit(trial.state, job, closed)
-    if gpus is None or any(on_link[node] >= most_jobs for node in _crossed(trial, job, _placed(trial, gpus))):
-        return None
-    return gpus
+
+    def is_free(gpus: list[Gpu]) -> bool:
+        return all(on_link[node] < most_jobs for node in _crossed(trial, job, _placed(trial, gpus)))
+
+    if job.layout == "balanced":
+        ways = (best_fit_in_parts(seen, job.gpus, parts, closed) for parts in numbers_of_parts(seen, job))
+        return next((gpus for gpus in ways if gpus is not None and is_free(gpus)), None)
+    gpus = best_fit(seen, job, closed)
+    return gpus if gpus is not None and is_free(gpus) else None
 
 
 def overlap_pays(trial: Trial, job: Job, gpus: list[Gpu]) -> bool:

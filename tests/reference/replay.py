@@ -12,6 +12,7 @@ from tests.reference.formulas import (
     Number,
     iteration_times,
     iterations_per_slot,
+    limit_ticks,
     origin_ticks,
 )
 
@@ -49,7 +50,8 @@ def replay_slotted(
         taus = iteration_times(scenario, [(job, gpus[job.name]) for job in running])
         for job in running:
             remaining[job.name] -= iterations_per_slot(scenario, taus[job.name])
-            if remaining[job.name] <= 0:
+            at_limit = slot + 1 >= start_slot[job.name] + limit_ticks(scenario, job)
+            if remaining[job.name] <= 0 or at_limit:
                 finishes[job.name] = (slot + 1) * slot_s
         slot += 1
     return finishes
@@ -67,7 +69,8 @@ def replay_continuous(
         running = [job for job in waiting if starts[job.name] <= now]
         taus = iteration_times(scenario, [(job, gpus[job.name]) for job in running])
         next_start = min((starts[job.name] for job in waiting if starts[job.name] > now), default=None)
-        event, completed = next_event(scenario, now, remaining, taus, next_start)
+        cuts = {job.name: starts[job.name] + limit_ticks(scenario, job) for job in running}
+        event, completed = next_event(scenario, now, remaining, taus, next_start, cuts=cuts)
         advance(remaining, taus, event - now)
         now = Fraction(event)
         finishes.update((name, now) for name in completed)
@@ -81,13 +84,18 @@ def next_event(
     taus: Mapping[str, Amount],
     next_start: Amount | None,
     number: Number = Fraction,
+    cuts: Mapping[str, Amount | float] | None = None,
 ) -> tuple[Amount, list[str]]:
     """Return the next instant, that of a completion or `next_start`, and the jobs that complete then.
+
+    A job ends at the latest at its cut.
 
     model.md, Origin of time: completions within 1e-9*max(1, t since the origin) plus two units in the last
     place of the earliest are one instant, at the earliest; arrivals compare exactly.
     """
     ends = {name: now + remaining[name] * tau for name, tau in taus.items()}
+    if cuts is not None:
+        ends = {name: end if end <= cuts[name] else number(cuts[name]) for name, end in ends.items()}
     if not ends:
         assert next_start is not None
         return next_start, []

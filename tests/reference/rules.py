@@ -39,6 +39,14 @@ class State:
         capacity = [server.gpus - len(server.unavailable) for server in servers]
         return cls(capacity, dict.fromkeys(gpus, True), dict.fromkeys(gpus, 0))
 
+    def only(self, seen: Sequence[bool]) -> State:
+        """What a rule sees if it may look at some of the servers only."""
+        return State(
+            [capacity if here else 0 for capacity, here in zip(self.capacity, seen, strict=True)],
+            {gpu: is_idle and seen[gpu[0]] for gpu, is_idle in self.idle.items()},
+            self.load,
+        )
+
     def num_idle(self) -> list[int]:
         """Idle GPUs of every server."""
         num = [0] * len(self.capacity)
@@ -107,6 +115,12 @@ def choose(
     rng: random.Random | None = None,
 ) -> list[Gpu] | None:
     """GPUs for the job by the named rule, or None if it cannot be placed now; theta None: no limit."""
+    if job.layout == "balanced":
+        by_kappa_rule = {"kappa": ("fa-ffp", "lbsgf"), "lwf": ("list-scheduling", "lbsgf")}
+        if rule in by_kappa_rule:
+            assert kappa is not None
+            rule = by_kappa_rule[rule][job.gpus > kappa]
+        return in_equal_parts(rule, state, job, charge, theta, rng)
     match rule:
         case "first-fit":
             return first_fit(state, job, charge, theta)
@@ -217,3 +231,73 @@ def best_fit(state: State, job: Job, closed: Sequence[int] = ()) -> list[Gpu] | 
         order = sorted(usable, key=lambda server: (-idle[server], server))
     gpus = [gpu for gpu, is_idle in state.idle.items() if is_idle and gpu[0] in order]
     return _first(sorted(gpus, key=lambda gpu: (order.index(gpu[0]), gpu)), job.gpus)
+
+
+# --- balanced layouts -------------------------------------------------------------------------
+
+
+def numbers_of_parts(state: State, job: Job) -> list[int]:
+    """On how many servers the job can be in equal parts, the fewest first."""
+    return [parts for parts in range(1, len(state.capacity) + 1) if job.gpus % parts == 0]
+
+
+def in_equal_parts(
+    rule: str, state: State, job: Job, charge: int, theta: int | None, rng: random.Random | None
+) -> list[Gpu] | None:
+    """The first k servers in the rule's own order that have G/k eligible GPUs, k in ascending order."""
+    for parts in numbers_of_parts(state, job):
+        if rule == "best-fit":
+            gpus = best_fit_in_parts(state, job.gpus, parts)
+        else:
+            gpus = _first_parts(rule, state, job.gpus, parts, state.eligible(charge, theta), rng)
+        if gpus is not None:
+            return gpus
+    return None
+
+
+def best_fit_in_parts(
+    state: State, num_gpus: int, parts: int, closed: Sequence[int] = ()
+) -> list[Gpu] | None:
+    """One server: the fullest that fits; several: the emptiest, not the `closed` ones."""
+    idle, each = state.num_idle(), num_gpus // parts
+    fitting = [server for server in range(len(idle)) if idle[server] >= each]
+    if parts == 1:
+        fitting.sort(key=lambda server: idle[server])
+    else:
+        fitting = [server for server in fitting if server not in closed]
+        fitting.sort(key=lambda server: -idle[server])
+    if len(fitting) < parts:
+        return None
+    return [
+        gpu
+        for server in fitting[:parts]
+        for gpu in [gpu for gpu, is_idle in state.idle.items() if is_idle and gpu[0] == server][:each]
+    ]
+
+
+def _first_parts(
+    rule: str, state: State, num_gpus: int, parts: int, eligible: list[Gpu], rng: random.Random | None
+) -> list[Gpu] | None:
+    each = num_gpus // parts
+    by_server: dict[int, list[Gpu]] = {}
+    for gpu in sorted(eligible):
+        by_server.setdefault(gpu[0], []).append(gpu)
+    servers = [server for server, gpus in by_server.items() if len(gpus) >= each]
+    if len(servers) < parts:
+        return None
+    if rule == "random":
+        assert rng is not None
+        servers = [servers.pop(int(rng.random() * len(servers))) for _ in range(parts)]
+    least = {server: min(state.load[gpu] for gpu in by_server[server]) for server in servers}
+    if rule == "list-scheduling":
+        servers.sort(key=lambda server: least[server])
+    elif rule == "fa-ffp":
+        shares = state.busy_shares()
+        servers.sort(key=lambda server: (least[server], -shares[server]))
+    elif rule == "lbsgf":
+        loads = state.average_loads()
+        servers.sort(key=lambda server: loads[server])
+    if rule not in ("first-fit", "random"):
+        for gpus in by_server.values():
+            gpus.sort(key=lambda gpu: (state.load[gpu], gpu))
+    return [gpu for server in servers[:parts] for gpu in by_server[server][:each]]

@@ -275,19 +275,21 @@ def kinds_of(fabric: Fabric, cluster: Cluster, jobs: Sequence[Job]) -> tuple[lis
     extremes_of: dict[Labels, Extremes] = {NO_LABELS: Extremes(fabric, num_spreadable)}
     kinds: list[Kind] = []
     kind_of: list[int] = []
-    known: dict[tuple[int, float, float, float, int, Labels | None, str], int] = {}
+    known: dict[tuple[int, float, float, float, int, Labels | None, bool], int] = {}
     for job in jobs:
-        requires = None if job.requires is NO_LABELS else job.requires  # quicker to hash
-        key = (job.gpus, job.gradient_mb, job.compute_s, job.backward_ms, job.buckets, requires, job.layout)
+        # A running job is where it is.
+        requires = None if job.requires is NO_LABELS or job.is_running else job.requires  # quick to hash
+        balanced = job.layout == BALANCED and not job.is_running
+        key = (job.gpus, job.gradient_mb, job.compute_s, job.backward_ms, job.buckets, requires, balanced)
         kind = known.get(key)
         if kind is None:
             kind = known[key] = len(kinds)
             work = work_of(job, cluster)
-            if job.requires not in extremes_of:
-                may_use = matching(cluster.servers, job.requires)
-                extremes_of[job.requires] = Extremes(fabric, num_spreadable, may_use)
-            extremes = extremes_of[job.requires]
-            best = extremes.best_case_tau(work, job.gpus, balanced=job.layout == BALANCED)
+            if requires is not None and requires not in extremes_of:
+                may_use = matching(cluster.servers, requires)
+                extremes_of[requires] = Extremes(fabric, num_spreadable, may_use)
+            extremes = extremes_of[requires or NO_LABELS]
+            best = extremes.best_case_tau(work, job.gpus, balanced=balanced)
             kinds.append(Kind(work, best, extremes.worst_case_tau(work, job.gpus)))
         kind_of.append(kind)
     return kinds, kind_of

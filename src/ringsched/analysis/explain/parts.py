@@ -115,8 +115,8 @@ class Split:
         most_jobs = max((int(line.num_jobs.max(initial=0)) for line in self.timelines), default=0)
         # By number of jobs; f at 0 has no meaning.
         self.factors = np.array([1.0, *(fabric.model.factor(n) for n in range(1, most_jobs + 1))])
-        self._extremes = Extremes(fabric, sum(gpus >= 2 for gpus in problem.gpus))
-        self._best_taus: dict[tuple[int, Work], float] = {}  # jobs are of few kinds
+        self._extremes = [Extremes(fabric, 0, may_use) for may_use in problem.eligibility.classes]
+        self._best_taus: dict[tuple[int, bool, int, Work], float] = {}  # jobs are of few kinds
         rings = [fabric.ring(work, shape) for work, shape in zip(problem.works, self.shapes, strict=True)]
         self._paces = fabric.paces(rings, run.starts, run.finishes)
         self._slows = np.array(
@@ -131,10 +131,10 @@ class Split:
     def parts(self, job: int, lost_s: Floats) -> Parts:
         """Return the parts of a job's duration, given what it loses in each interval."""
         problem, clock = self.problem, self.problem.clock
-        iterations, alone_tau = problem.iterations[job], self._alone_tau(job)
+        iterations, alone_tau = self._completed(job), self._alone_tau(job)
         best_tau = alone_tau  # a running job cannot choose its placement
         if job not in problem.running:
-            best_tau = self._best_tau(problem.gpus[job], problem.works[job])
+            best_tau = self._best_tau(job)
         duration_s = clock.seconds(self.run.finishes[job] - self.run.starts[job])
         # Rounding may put the best case slightly above an equal placement.
         spreading_s = max(0.0, iterations * (alone_tau - best_tau))
@@ -169,7 +169,7 @@ class Split:
         """Return the communication that a job's backward passes hide; without intervals it is alone."""
         if intervals is not None:
             return math.fsum(intervals.hidden_s.tolist())
-        return self.problem.iterations[job] * hidden_in(self.problem.works[job], self._alone_tau(job))
+        return self._completed(job) * hidden_in(self.problem.works[job], self._alone_tau(job))
 
     def shares(self, job: int, intervals: Intervals) -> Shares:
         """Return the shares of the jobs that slow a job: equal parts for those on the bottleneck."""
@@ -194,6 +194,16 @@ class Split:
             return Shares.none()
         return Shares(np.concatenate(links), np.concatenate(culprits), np.concatenate(seconds))
 
+    def _completed(self, job: int) -> float:
+        """Return how many iterations a job completes: all, unless its time limit ends it."""
+        problem, run = self.problem, self.run
+        if problem.limit[job] == math.inf:
+            return problem.iterations[job]
+        paces = self._paces
+        own = slice(paces.first[job], paces.first[job + 1])
+        lengths = np.diff(np.append(paces.instant[own], float(run.finishes[job])))
+        return math.fsum(self._iterations_in(job, paces.tau[own], lengths).tolist())
+
     def _iterations_in(self, job: int, taus: Floats, lengths: Floats) -> Floats:
         """Return how many iterations a job completes in each interval."""
         clock, iterations = self.problem.clock, self.problem.iterations[job]
@@ -204,11 +214,14 @@ class Split:
         in_each: Floats = np.diff(np.minimum(done, iterations), prepend=0.0)
         return in_each
 
-    def _best_tau(self, gpus: int, work: Work) -> float:
-        found = self._best_taus.get((gpus, work))
-        if found is None:
-            found = self._best_taus[gpus, work] = self._extremes.best_case_tau(work, gpus)
-        return found
+    def _best_tau(self, job: int) -> float:
+        problem = self.problem
+        gpus, balanced, group = problem.gpus[job], problem.balanced[job], problem.eligibility.class_of[job]
+        key = (gpus, balanced, group, problem.works[job])
+        if key not in self._best_taus:
+            extremes = self._extremes[group]
+            self._best_taus[key] = extremes.best_case_tau(problem.works[job], gpus, balanced=balanced)
+        return self._best_taus[key]
 
     def _alone_tau(self, job: int) -> float:
         return self.problem.alone_tau(job, self.shapes[job])

@@ -68,6 +68,7 @@ NAVIGATION = {
     "How-to guides": [
         "how-to/describe-a-pytorch-job",
         "how-to/profile-a-pytorch-job",
+        "how-to/constrain-jobs",
         "how-to/deploy-on-slurm",
         "how-to/size-a-cluster",
         "how-to/import-a-trace",

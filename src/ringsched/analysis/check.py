@@ -12,6 +12,7 @@ from ringsched.engine.problem import Problem, problem_of
 from ringsched.formats.catalogue import CATALOGUE
 from ringsched.formatting import counted
 from ringsched.model import Job, Scenario
+from ringsched.model.eligibility import balanced_sizes
 
 LARGE_EXCHANGE = 0.9  # share of an iteration, spread over servers
 # Forward passes are usually half as long as backward passes.
@@ -98,6 +99,7 @@ def check(scenario: Scenario) -> ScenarioCheck:
         *_job_warnings(scenario, kinds),
         *_cluster_warnings(scenario, links),
         *_time_warnings(scenario, kinds),
+        *_limit_warnings(problem),
     ]
     return ScenarioCheck(scenario=scenario, links=links, kinds=kinds, warnings=tuple(warnings))
 
@@ -125,13 +127,15 @@ def _links(problem: Problem) -> Iterator[LinkLevel]:
 def _kinds(problem: Problem) -> Iterator[JobKind]:
     """Yield the kinds of jobs in the order of their first."""
     jobs, fabric = problem.scenario.jobs, problem.fabric
-    extremes = Extremes(fabric, sum(job.gpus >= 2 for job in jobs))
-    alike: dict[tuple[int, Work], list[int]] = {}
+    eligibility = problem.eligibility
+    extremes = [Extremes(fabric, 0, may_use) for may_use in eligibility.classes]
+    alike: dict[tuple[int, Work, int, bool], list[int]] = {}
     for at, job in enumerate(jobs):
-        alike.setdefault((job.gpus, problem.works[at]), []).append(at)
-    for (gpus, work), members in alike.items():
-        alone_s = extremes.best_case_tau(work, gpus)
-        spread = _spread(problem.scenario, gpus)
+        key = (job.gpus, problem.works[at], eligibility.class_of[at], eligibility.balanced[at])
+        alike.setdefault(key, []).append(at)
+    for (gpus, work, group, balanced), members in alike.items():
+        alone_s = extremes[group].best_case_tau(work, gpus, balanced=balanced)
+        spread = _spread(problem, gpus, eligibility.classes[group], balanced)
         spread_s = None if spread is None else fabric.alone_tau(work, fabric.shape(spread))
         tau_s = alone_s if spread_s is None else spread_s
         durations = [problem.clock.seconds(problem.best_case[at]) for at in members]
@@ -154,18 +158,36 @@ def _hidden_share(work: Work, tau_s: float) -> float:
     return hidden_s / communication_s if communication_s > 0 else 0.0
 
 
-def _spread(scenario: Scenario, gpus: int) -> dict[int, int] | None:
+def _spread(problem: Problem, gpus: int, may_use: Sequence[bool], balanced: bool) -> dict[int, int] | None:
     """Return GPUs by server on the fewest servers that are at least two; None if there are none."""
     if gpus < 2:
         return None
-    largest = sorted(enumerate(scenario.cluster.servers), key=lambda item: (-item[1].capacity, item[0]))
+    capacity = problem.network.capacity
+    usable = [at for at in range(problem.num_servers) if may_use[at]]
+    largest = sorted(usable, key=lambda at: (-capacity[at], at))
+    if balanced:
+        for number, each in balanced_sizes(gpus, len(largest)):
+            if number > 1 and capacity[largest[number - 1]] >= each:
+                return dict.fromkeys(largest[:number], each)
+        return None
     chosen: dict[int, int] = {}
-    for at, server in largest:
+    for at in largest:
         left = gpus - sum(chosen.values())
-        if left == 0 or server.capacity == 0:
+        if left == 0 or capacity[at] == 0:
             break
-        chosen[at] = min(server.capacity, left if chosen else left - 1)
+        chosen[at] = min(capacity[at], left if chosen else left - 1)
     return chosen if len(chosen) > 1 and sum(chosen.values()) == gpus else None
+
+
+def _limit_warnings(problem: Problem) -> Iterator[str]:
+    """Name the jobs that cannot end before their time limit, wherever they run."""
+    short = tuple(
+        job.name
+        for at, job in enumerate(problem.scenario.jobs)
+        if job.limit_s is not None and problem.best_case[at] >= problem.limit[at]
+    )
+    if short:
+        yield f"{_named(short)}: limit_s is not longer than the best case, so the limit ends the job"
 
 
 def _largest_server(scenario: Scenario) -> int:

@@ -77,6 +77,34 @@ def metrics_with(losses: Losses, scenario: Scenario, plan: Plan) -> Metrics:
     )
 
 
+def deadlines_met(scenario: Scenario, finishes_s: Sequence[float]) -> tuple[int, int]:
+    """Return how many jobs end by their deadline, and how many have one.
+
+    Examples
+    --------
+    >>> import ringsched
+    >>> scenario = ringsched.load_scenario("examples/first.toml", ["jobs.*.deadline_s=800"])
+    >>> plan = ringsched.plan(scenario, "longest-first")
+    >>> deadlines_met(scenario, [job.finish_s for job in plan.jobs])
+    (6, 8)
+    """
+    late = [
+        finish_s > job.deadline_s * (1 + 1e-9)
+        for job, finish_s in zip(scenario.jobs, finishes_s, strict=True)
+        if job.deadline_s is not None
+    ]
+    return late.count(False), len(late)
+
+
+def ended_by_limits(scenario: Scenario, runs_s: Sequence[tuple[float, float]]) -> tuple[str, ...]:
+    """Return the names of jobs that run, from start to finish, as long as their time limits."""
+    return tuple(
+        job.name
+        for job, (start_s, finish_s) in zip(scenario.jobs, runs_s, strict=True)
+        if job.limit_s is not None and finish_s - start_s >= job.limit_s * (1 - 1e-9)
+    )
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the smallest value that at least this share of the values do not exceed; 0 if there are none.
 

@@ -28,7 +28,7 @@ from ringsched.cli.options import (
     set_option,
 )
 from ringsched.cli.progress import RowProgress
-from ringsched.cli.tables import show
+from ringsched.cli.tables import limits_and_deadlines, show
 from ringsched.cli.values import DURATION, Name
 from ringsched.errors import InputError
 from ringsched.formats.files import check_table_file, save_table
@@ -54,6 +54,8 @@ def print_simulation(simulation: Simulation, result: OverTime, files: Mapping[st
     if result.num_jobs:
         parts += [_by_size(result), ""]
     parts.append(_summary(simulation, result))
+    runs_s = zip(simulation.start_s.tolist(), simulation.finish_s.tolist(), strict=True)
+    parts += limits_and_deadlines(simulation.scenario, list(runs_s))
     parts += [f"{what} written to {path}" for what, path in files.items() if path is not None]
     show(parts)
 

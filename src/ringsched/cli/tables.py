@@ -34,6 +34,7 @@ def figures_table(first: str, *others: str, last: str | None = None) -> Table:
 
 
 MOST_ROWS = 50
+MOST_NAMES = 5  # of jobs in one line
 PLAIN_WIDTH = 100  # where there is no terminal whose width could be asked for
 
 
@@ -54,9 +55,25 @@ def print_plan(scenario: Scenario, plan: Plan, output: Path | None) -> None:
     horizon_s = scenario.time.horizon_s
     if horizon_s is not None and plan.makespan_s >= horizon_s:
         parts.append(f"ends after the horizon of {duration(horizon_s)}, which this policy does not observe")
+    parts += limits_and_deadlines(scenario, [(job.start_s, job.finish_s) for job in plan.jobs])
     if output is not None:
         parts.append(f"plan written to {output}")
     show(parts)
+
+
+def limits_and_deadlines(scenario: Scenario, runs_s: Sequence[tuple[float, float]]) -> list[str]:
+    """Return what to say of deadlines and time limits, if jobs have any."""
+    from ringsched.analysis.metrics import deadlines_met, ended_by_limits
+
+    lines = []
+    num_met, num_deadlines = deadlines_met(scenario, [finish_s for _, finish_s in runs_s])
+    if num_deadlines:
+        lines.append(f"{num_met} of {counted(num_deadlines, 'deadline')} met")
+    cut = ended_by_limits(scenario, runs_s)
+    if cut:
+        some = ", ".join(cut[:MOST_NAMES]) + (", ..." if len(cut) > MOST_NAMES else "")
+        lines.append(f"warning: the time limit ends {counted(len(cut), 'job')}: {some}")
+    return lines
 
 
 def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:

@@ -64,6 +64,14 @@ class Eligibility:
         is_balanced = not self.balanced[job] or len(set(held.values())) <= 1
         return is_balanced and all(allowed[server] for server in held)
 
+    def is_open(self, servers: Iterable[int], begin: float, end: float) -> bool:
+        """Whether none of these servers is unavailable at some time from `begin` to `end`."""
+        return not any(
+            window_begin < end and begin < window_end
+            for server in set(servers)
+            for window_begin, window_end in self.windows[server]
+        )
+
     def part(self, jobs: Sequence[int], *, now: float, started: Mapping[int, float]) -> Eligibility:
         """Return what holds for some of the jobs from `now` on; of those that run, their start is given."""
         limit = self.limit

@@ -12,6 +12,7 @@ from ringsched.formats.plan import FORMAT, JOB_KEYS, REQUIRED_KEYS, UNREAD_KEY
 from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Server, Switch, Time
 from ringsched.model.cluster import RACKS, SWITCHES
 from ringsched.model.contention import model_names
+from ringsched.model.eligibility import LAYOUTS
 
 Schema = dict[str, Any]
 _PLAIN: Mapping[Any, Schema] = {
@@ -34,9 +35,9 @@ _RANGES: Mapping[str, Schema] = {
         for key in ("gpus", "iterations", "minibatch", "server_slack", "count", "lanes", "buckets")
     },
     **dict.fromkeys(("inter_server_gbps", "intra_server_gbps", "reduce_gbps", "uplink_gbps"), _POSITIVE),
-    **dict.fromkeys(("slot_s", "horizon_s", "weight", "estimate_s"), _POSITIVE),
+    **dict.fromkeys(("slot_s", "horizon_s", "weight", "estimate_s", "limit_s"), _POSITIVE),
     **{key: {"minimum": 0} for key in ("gradient_mb", "forward_ms", "backward_ms", "done_iterations")},
-    **{key: {"minimum": 0} for key in ("degradation", "server_latency_ms")},
+    **{key: {"minimum": 0} for key in ("degradation", "server_latency_ms", "deadline_s")},
     "share": {"exclusiveMinimum": 0, "maximum": 1},
     "name": {"minLength": 1},
 }
@@ -91,9 +92,13 @@ TIME = class_schema(Time, model={"enum": ["slotted", "continuous"]})
 
 CONTENTION = class_schema(Contention, model={"enum": list(model_names())})
 
+_LABELS: Schema = {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}
+
 JOB = class_schema(
     Job,
     running_on=_GPUS,
+    requires=_LABELS,
+    layout={"enum": list(LAYOUTS)},
     model=_MODEL,
     parameters_m={"type": "number", "minimum": 0},
     precision={"enum": list(BYTES)},
@@ -127,6 +132,11 @@ _INSIDE: Schema = {
 SERVER = class_schema(
     Server,
     uplink_gbps=_LINKS,
+    labels=_LABELS,
+    unavailable_windows={
+        "type": "array",
+        "items": {"type": "array", "items": {"type": "number", "minimum": 0}, "minItems": 2, "maxItems": 2},
+    },
     count={"type": "integer", "minimum": 1},
     **{RACKS.one: {"type": "string"}},
 )
@@ -151,6 +161,7 @@ SCENARIO = object_schema(
         ),
         "contention": CONTENTION,
         "jobs": {"type": "array", "items": JOB},
+        "jobs_layout": {"enum": list(LAYOUTS)},
     },
     ["cluster"],
 ) | {"description": "The JSON of a scenario file, with its jobs inside."}

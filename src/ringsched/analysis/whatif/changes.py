@@ -13,6 +13,7 @@ from ringsched.formatting import listed
 from ringsched.model import Cluster, Scenario, Server, Switch
 from ringsched.model.checks import MAX_GPUS, integer, number
 from ringsched.model.cluster import RACKS, SWITCHES
+from ringsched.model.eligibility import NO_LABELS
 
 # Fields that can be set by name; a table of factors is not a single number.
 CONTENTION_KEYS = ("model", "share", "degradation", "server_latency_ms", "lanes")
@@ -34,6 +35,7 @@ class Change(Protocol):
 class AddServers:
     """More servers, connected to the core with the cluster's link speed; by default of the usual size.
 
+    They have the labels that most servers of their size have.
     If one switch without an uplink is above the whole cluster, they are connected to it.
 
     Examples
@@ -63,10 +65,13 @@ class AddServers:
         servers, names = list(scenario.cluster.servers), {server.name for server in scenario.cluster.servers}
         switches = scenario.cluster.switches
         top = next((switch.name for switch in switches if switch.uplink_gbps is None), None)
+        gpus = self._gpus(scenario)
+        like = [server.labels for server in servers if server.gpus == gpus] or [NO_LABELS]
+        labels = Counter(like).most_common(1)[0][0]
         number = 0
         while len(servers) < len(names) + self.count:
             if f"new-{number}" not in names:
-                servers.append(Server(name=f"new-{number}", gpus=self._gpus(scenario), switch=top))
+                servers.append(Server(name=f"new-{number}", gpus=gpus, switch=top, labels=labels))
             number += 1
         return _with_cluster(scenario, servers=tuple(servers))
 

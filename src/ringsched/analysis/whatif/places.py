@@ -15,6 +15,7 @@ from ringsched.analysis.explain.parts import Floats, Integers, timelines_of
 from ringsched.contention.network import Network
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
+from ringsched.model.eligibility import balanced_sizes
 
 if TYPE_CHECKING:
     from ringsched.engine.simulate import LiveCluster
@@ -64,12 +65,14 @@ Gpus = tuple[int, ...]
 
 
 class Candidates:
-    """Proposes placements for a job that needs `gpus` GPUs."""
+    """Proposes placements for a job on servers that it may use, in its layout."""
 
-    def __init__(self, problem: Problem, gpus: int, inside: float) -> None:
+    def __init__(self, problem: Problem, job: int, inside: float) -> None:
         self._network: Network = problem.network
         self._server_of = np.array(problem.server_of)
-        self._gpus = gpus
+        self._may_use = frozenset(problem.may_use(job))
+        self._gpus = problem.gpus[job]
+        self._balanced = problem.balanced[job]
         self._inside = inside  # how long it takes within one server
 
     def harmless(self, idle: Idle) -> Gpus | None:
@@ -94,7 +97,8 @@ class Candidates:
         order = np.lexsort((idle.gpus, -idle.until))
         free: list[list[int]] = [[] for _ in range(self._network.num_servers)]
         for gpu in idle.gpus[order[wanted[order]]].tolist():
-            free[self._server_of[gpu]].append(gpu)
+            if self._server_of[gpu] in self._may_use:
+                free[self._server_of[gpu]].append(gpu)
         return free
 
     def _inside_one(self, free: Sequence[Sequence[int]]) -> Iterator[Gpus]:
@@ -118,7 +122,17 @@ class Candidates:
             yield from self._taken(free, [at for *_, at in sorted(below[switch])])
 
     def _taken(self, free: Sequence[Sequence[int]], servers: Sequence[int]) -> Iterator[Gpus]:
-        """Yield all idle GPUs of one server after another until there are enough, if there ever are."""
+        """Yield all idle GPUs of one server after another until there are enough, if there ever are.
+
+        For a balanced layout, as many of each, on as few servers as possible.
+        """
+        if self._balanced:
+            for num_servers, each in balanced_sizes(self._gpus, len(servers)):
+                fitting = [server for server in servers if len(free[server]) >= each][:num_servers]
+                if len(fitting) == num_servers:
+                    yield tuple(sorted(gpu for server in fitting for gpu in free[server][:each]))
+                    return
+            return
         taken: list[int] = []
         for server in servers:
             taken += free[server][: self._gpus - len(taken)]
@@ -141,16 +155,24 @@ def choices(problem: Problem, run: Run) -> list[Choice]:
     """
     job = problem.num_jobs - 1
     inside, best = _inside(problem, job), problem.best_case[job]
-    occupancy, candidates = Occupancy(problem, run), Candidates(problem, problem.gpus[job], inside)
-    release = problem.release[job]
-    instants = [release, *sorted({finish for finish in run.finishes if finish > release})]
+    occupancy, candidates = Occupancy(problem, run), Candidates(problem, job, inside)
+    release, server_of = problem.release[job], problem.server_of
+    reopenings = (end for of_server in problem.windows for _, end in of_server)
+    instants = [release, *sorted({time for time in (*run.finishes, *reopenings) if time > release})]
     found: list[Choice] = []
     sure: list[Choice] = []  # tried in any case
     latest = math.inf
     for time in instants:
         idle = occupancy.idle(time)
-        places = [(time, gpus) for gpus in sorted(candidates.at(idle))]
+        end = time + problem.worst_case[job]
+
+        def is_open(gpus: Gpus, time: float = time, end: float = end) -> bool:
+            return problem.eligibility.is_open((server_of[gpu] for gpu in gpus), time, end)
+
+        places = [(time, gpus) for gpus in sorted(candidates.at(idle)) if is_open(gpus)]
         harmless = candidates.harmless(idle)
+        if harmless is not None and not is_open(harmless):
+            harmless = None
         if harmless is not None and time + inside < latest:
             latest = time + inside
             sure.append((time, harmless))
@@ -169,12 +191,12 @@ def choices(problem: Problem, run: Run) -> list[Choice]:
 def alone(problem: Problem, job: int, gpus: Gpus) -> float:
     """Return how long a job takes alone on these GPUs."""
     clock, tau = problem.clock, problem.alone_tau(job, problem.shape(gpus))
-    return clock.duration(problem.iterations[job], clock.rate(tau))
+    return min(clock.duration(problem.iterations[job], clock.rate(tau)), problem.limit[job])
 
 
 def _inside(problem: Problem, job: int) -> float:
     """Return how long a job takes in one server; the best case of one that fits in none."""
-    largest = max(range(problem.num_servers), key=lambda server: problem.network.capacity[server])
+    largest = max(problem.may_use(job), key=lambda server: problem.network.capacity[server])
     if problem.network.capacity[largest] < problem.gpus[job]:
         return problem.best_case[job]
     first = problem.first_gpu[largest]

@@ -67,7 +67,9 @@ def _uses(problem: Problem, nodes: tuple[int, ...]) -> Iterator[tuple[int, Use]]
     network, model = problem.network, problem.fabric.model
     sizes = sorted((network.capacity[node] for node in nodes), reverse=True)
     held = list(accumulate(sizes))
-    crossing = [job for job in problem.queued if problem.gpus[job] > sizes[0]]
+    # A job that its time limit ends may not have used all that it needs.
+    unlimited = [job for job in problem.queued if problem.limit[job] == math.inf]
+    crossing = [job for job in unlimited if problem.gpus[job] > sizes[0]]
     if not crossing:
         return
     speeds = spread_speeds(network, sorted({problem.gpus[job] for job in crossing}))

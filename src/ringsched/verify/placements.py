@@ -110,7 +110,7 @@ class Placements:
         uses = {}
         for at in self.queued:
             job = self.jobs[at]
-            if job.gpus > sizes[0]:
+            if job.gpus > sizes[0] and job.limit_s is None:  # else it may end before it is done
                 num_links = next(k for k in range(1, len(sizes) + 1) if sum(sizes[:k]) >= job.gpus)
                 time_s = job.remaining_iterations * self._link_time_s(job, fastest, sizes[0])
                 uses[at] = num_links, time_s / self.facts.scenario.time.unit_s

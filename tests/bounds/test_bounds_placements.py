@@ -17,7 +17,7 @@ from ringsched.engine.problem import problem_of
 from ringsched.model import Bound
 
 CONTINUOUS = {"model": "continuous"}
-# 4/3 Gbit of three GPUs to exchange in an iteration: 0.133 s at 10 Gbit/s, and nothing to compute to speak of.
+# Three GPUs exchange 4/3 Gbit in an iteration, 0.133 s at 10 Gbit/s, and compute next to nothing.
 ALL_EXCHANGE: dict[str, Any] = {"gradient_mb": 125, "backward_ms": 1e-6}
 
 
@@ -91,7 +91,8 @@ def test_the_fair_models_claim_what_they_keep() -> None:
 def test_levels_of_a_tree() -> None:
     """Two racks, and a server beside them: it is at every depth."""
     servers = tuple(
-        Server(name=f"s{at}", gpus=2, switch=switch) for at, switch in enumerate(("r0", "r0", "r1", "r1", None))
+        Server(name=f"s{at}", gpus=2, switch=switch)
+        for at, switch in enumerate(("r0", "r0", "r1", "r1", None))
     )
     problem = problem_of(
         scenario(cluster(servers=servers, switches={"r0": 5, "r1": 5}), job(gpus=5, gradient_mb=9))

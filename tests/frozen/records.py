@@ -57,7 +57,9 @@ def rewrite(scenarios: Iterator[tuple[int, str, Texts]]) -> int:
             others = {name: text for name, text in whole[number].items() if not name.startswith(beginning)}
             whole[number] = others | dict(texts)
     DIGESTS.write_text("".join(_lines(*each) for each in digests.items()), encoding="utf-8")
-    lines = [json.dumps({"number": number, "texts": texts}, ensure_ascii=False) for number, texts in whole.items()]
+    lines = [
+        json.dumps({"number": number, "texts": texts}, ensure_ascii=False) for number, texts in whole.items()
+    ]
     WHOLE.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
     return num_changed
 

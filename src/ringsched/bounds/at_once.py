@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ringsched.bounds.ways import Ways
+from ringsched.bounds.ways import Ways, required
 from ringsched.bounds.work import Array, Work, choices
 from ringsched.model import Bound
 
@@ -60,6 +60,34 @@ def few_at_once(later: Work) -> Bound:
             "least": least,
             "at_once": at_once,
             "durations_s": seconds(left),
+        },
+    )
+
+
+def required_servers(later: Work) -> Bound | None:
+    """As `after-running`, for the jobs that may use no other servers than those that `job` may use."""
+    problem = later.problem
+    ends = []
+    for setter, allowed, counted in required(problem):
+        servers = set(allowed)
+        amount = np.zeros_like(later.gpus)
+        amount[counted] = later.gpus[counted]
+        for job, gpus in problem.running.items():
+            amount[job] = sum(problem.server_of[gpu] in servers for gpu in gpus)
+        capacity = sum(problem.network.capacity[server] for server in allowed)
+        ends.append((*later.best_start(amount, capacity), setter, capacity))
+    if not ends:
+        return None
+    reached, instant, left, setter, capacity = max(ends, key=lambda end: end[0])
+    seconds = problem.clock.seconds
+    return Bound(
+        name="required-servers",
+        value_s=seconds(reached),
+        terms={
+            "from_s": seconds(instant),
+            "job": problem.scenario.jobs[setter].name,
+            "gpu_seconds": seconds(left),
+            "gpus": capacity,
         },
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ringsched.bounds.at_once import after_running, few_at_once, work_after_running
+from ringsched.bounds.at_once import after_running, few_at_once, required_servers, work_after_running
 from ringsched.bounds.completion import best_cases, priced_gpus, squashed_area
 from ringsched.bounds.fastest import fastest_of
 from ringsched.bounds.large_jobs import long_jobs, server_classes
@@ -51,6 +51,8 @@ def _placements(problem: Problem, objective: Objective) -> Iterator[Bound]:  # n
     if ways.running:
         yield after_running(later)
     yield few_at_once(later)
+    if (bound := required_servers(later)) is not None:
+        yield bound
     if (bound := shared_links(problem, ways, levels_of(problem))) is not None:
         yield bound
 

@@ -1,10 +1,10 @@
 """A lower bound on the mean of completions: every job at its best start and placement, if it had to pay.
 
-Let every resource have a price in every cell of time. A job that ends at C pays at least for what it takes in
-the last d before C. All jobs together take no more than there is, so they pay no more than the price of all of
-it. The weighted sum of ends is then at least the sum over the jobs of weight x end + payment, each job at the
-end and the placement that are best for it alone, less the price of all there is. Any prices will do. The
-best are the dual values of a linear program, but the bound does not rest on how well that was solved.
+Let every resource have a price in every cell of time. A job that ends at C pays at least for what it takes
+in the last d before C. All jobs together take no more than there is, so they pay no more than the price of
+all of it. The weighted sum of ends is then at least the sum over the jobs of weight x end + payment, each job
+at the end and the placement that are best for it alone, less the price of all there is. Any prices will do.
+The best are the dual values of a linear program, but the bound does not rest on how well that was solved.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def _amount(bound: Bound, term: str) -> str:
 def _priced(bound: Bound) -> str:
     """Return what has a price."""
     kinds = {"gpus": "GPUs", "jobs": "places for large jobs", "slots": "places in servers", "links": "links"}
-    named = [kinds[name.split("_")[0]] for name in bound.terms if name != "instants_s"]
+    named = [kinds[str(name).split("_")[0]] for name in bound.terms if name != "instants_s"]
     priced = list(dict.fromkeys(named))
     if not priced:
         return "no job has to wait for more than running jobs"
@@ -73,6 +73,10 @@ REASONS: dict[str, Callable[[Bound], str]] = {
     "few-at-once": lambda bound: (
         f"jobs of {bound.terms['least']} or more GPUs need {_time(bound, 'durations_s')}, "
         f"at most {bound.terms['at_once']} at once{_after(bound, 'from_s')}"
+    ),
+    "required-servers": lambda bound: (
+        f"{_amount(bound, 'gpu_seconds')} GPU-seconds left for the {bound.terms['gpus']} GPUs that "
+        f"{bound.terms['job']} may use{_after(bound, 'from_s')}"
     ),
     "shared-links": lambda bound: (
         f"jobs that must cross the {bound.terms['links']} links of level {bound.terms['level']} "

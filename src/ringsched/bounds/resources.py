@@ -1,4 +1,4 @@
-"""What placements take of a cluster that has only so much of it: GPUs, places for jobs, places in servers, links.
+"""What placements take of what a cluster has: GPUs, places for jobs, places in servers, and links.
 
 Time is divided into cells. A running job keeps its GPUs in every cell that ends before the job can.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ringsched.bounds.at_once import num_at_once
 from ringsched.bounds.link_time import Level
-from ringsched.bounds.ways import Ways
+from ringsched.bounds.ways import Ways, required
 from ringsched.bounds.work import choices
 from ringsched.engine.problem import Problem
 
@@ -42,14 +42,20 @@ def resources_of(problem: Problem, ways: Ways, levels: Sequence[Level], grid: Fl
     return list(_resources(problem, ways, levels, grid))
 
 
-def _resources(
-    problem: Problem, ways: Ways, levels: Sequence[Level], grid: Floats
-) -> Iterator[Resource]:
+def _resources(problem: Problem, ways: Ways, levels: Sequence[Level], grid: Floats) -> Iterator[Resource]:
     gpus = np.array([problem.gpus[way.job] for way in ways.queued])
     duration = np.array([way.duration for way in ways.queued], dtype=np.float64)
     packed = np.array([way.packed for way in ways.queued])
     free = free_in(problem, ways, grid)
     yield Resource("gpus", gpus.astype(np.float64), duration, free.sum(axis=1).astype(np.float64))
+    for setter, allowed, counted in required(problem):
+        amount = gpus * np.isin([way.job for way in ways.queued], counted)
+        yield Resource(
+            f"gpus_for_{setter + 1}",
+            amount.astype(np.float64),
+            duration,
+            free[:, allowed].sum(axis=1).astype(np.float64),
+        )
     queued = [problem.gpus[job] for job in problem.queued]
     for least in _thresholds(problem, queued):
         places = _places(sorted(size for size in queued if size >= least), free.sum(axis=1).tolist())

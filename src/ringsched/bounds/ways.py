@@ -7,7 +7,7 @@ GPUs for a queued job.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -47,16 +47,18 @@ class Ways:
 def ways_of(problem: Problem, fastest: Fastest) -> Ways:
     """Return the ways of all jobs."""
     ends = running_ends(problem)
-    in_one, in_several = _free_in_one(problem, ends), _free_in_all(problem, ends)
+    eligible = problem.eligibility
+    free = [_free(problem, ends, allowed) for allowed in eligible.classes]
     ways = []
     for job in problem.queued:
+        in_one, in_several = free[eligible.class_of[job]]
         gpus, release = problem.gpus[job], problem.release[job]
-        for packed, free, duration in (
-            (True, in_one, fastest.packed[job]),
-            (False, in_several, fastest.spread[job]),
+        for packed, since, duration in (
+            (True, in_one[gpus], fastest.packed[job]),
+            (False, in_several[gpus], fastest.spread[job]),
         ):
-            if duration < math.inf:
-                ways.append(Way(job, packed, max(release, free[gpus]), duration))
+            if duration < math.inf and since < math.inf:
+                ways.append(Way(job, packed, max(release, since), duration))
     return Ways(tuple(ways), ends)
 
 
@@ -77,27 +79,46 @@ def running_ends(problem: Problem) -> dict[int, float]:
     return dict(zip(running, runner.last().finishes, strict=True))
 
 
-def _free_in_all(problem: Problem, ends: Mapping[int, float]) -> dict[int, float]:
-    """Return, by size, when so many GPUs of the cluster are free at the earliest."""
-    held = [(ends[job], problem.gpus[job]) for job in ends]
-    sizes = {problem.gpus[job] for job in problem.queued}
-    return _free_from(problem.num_gpus, held, sizes)
+def required(problem: Problem) -> Iterator[tuple[int, list[int], list[int]]]:
+    """Yield, for each set of servers that jobs require: a job that may use them, the servers, and its jobs.
+
+    Its jobs are all queued ones that may use no other servers.
+    """
+    eligible = problem.eligibility
+    seen = set()
+    for setter in problem.queued:
+        allowed = eligible.classes[eligible.class_of[setter]]
+        if all(allowed) or allowed in seen:
+            continue
+        seen.add(allowed)
+        inside = [
+            all(map(allowed.__getitem__, (at for at, is_in in enumerate(other) if is_in)))
+            for other in eligible.classes
+        ]
+        counted = [job for job in problem.queued if inside[eligible.class_of[job]]]
+        yield setter, [at for at, is_in in enumerate(allowed) if is_in], counted
 
 
-def _free_in_one(problem: Problem, ends: Mapping[int, float]) -> dict[int, float]:
-    """Return, by size, when so many GPUs of one server are free at the earliest; infinity for never."""
+def _free(
+    problem: Problem, ends: Mapping[int, float], allowed: Sequence[bool]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return, by size, when so many GPUs of some servers are free at the earliest: in one server, and in all.
+
+    Infinity stands for never.
+    """
     sizes = {problem.gpus[job] for job in problem.queued}
     held: dict[int, list[tuple[float, int]]] = {}
     for job, gpus in problem.running.items():
         for gpu in gpus:
             held.setdefault(problem.server_of[gpu], []).append((ends[job], 1))
-    found = dict.fromkeys(sizes, math.inf)
-    capacity_of = problem.network.capacity
-    kinds = {(capacity_of[server], tuple(held.get(server, ()))) for server in range(problem.num_servers)}
-    for capacity, holds in kinds:
-        for size, time in _free_from(capacity, list(holds), sizes).items():
-            found[size] = min(found[size], time)
-    return found
+    servers = [server for server in range(problem.num_servers) if allowed[server]]
+    capacity = problem.network.capacity
+    in_one = dict.fromkeys(sizes, math.inf)
+    for number, holds in {(capacity[server], tuple(held.get(server, ()))) for server in servers}:
+        for size, time in _free_from(number, list(holds), sizes).items():
+            in_one[size] = min(in_one[size], time)
+    everywhere = [each for server in servers for each in held.get(server, ())]
+    return in_one, _free_from(sum(capacity[server] for server in servers), everywhere, sizes)
 
 
 def _free_from(capacity: int, held: list[tuple[float, int]], sizes: set[int]) -> dict[int, float]:

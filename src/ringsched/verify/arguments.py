@@ -11,7 +11,7 @@ from ringsched.model import Bound, Plan, Scenario
 from ringsched.verify.bounds import Facts, core_bounds, is_makespan, is_weighted, objective_s, weights_of
 from ringsched.verify.clock import Clock
 from ringsched.verify.iteration_time import Network
-from ringsched.verify.placements import after_running, few_at_once, shared_links
+from ringsched.verify.placements import after_running, few_at_once, required_servers, shared_links
 from ringsched.verify.prices import priced_placements_s
 from ringsched.verify.terms import BadTerms, Terms, above_0, instant, whole
 from ringsched.verify.verdict import Violation, shown
@@ -60,7 +60,9 @@ def squashed_ends(facts: Facts, weighted: bool) -> list[float]:
 
 def squashed_s(facts: Facts, terms: Terms, weighted: bool) -> float:  # noqa: ARG001
     """Return the mean of completions at these ends."""
-    return _mean_s(facts, squashed_ends(facts, weighted), "weighted-completion" if weighted else "mean-completion")
+    return _mean_s(
+        facts, squashed_ends(facts, weighted), "weighted-completion" if weighted else "mean-completion"
+    )
 
 
 def priced_s(facts: Facts, terms: Terms, weighted: bool) -> float:
@@ -172,6 +174,7 @@ MAKESPAN: Mapping[str, Callable[[Facts, Terms], float]] = {
     "server-classes": server_classes,
     "after-running": after_running,
     "few-at-once": few_at_once,
+    "required-servers": required_servers,
     "shared-links": shared_links,
 }
 # The same for means; of a weighted one if the last argument is true.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from ringsched.model import Job
+from ringsched.model import Job, Server
 from ringsched.verify.bounds import Facts
 from ringsched.verify.replay import Replay, Run
 from ringsched.verify.terms import BadTerms, Terms, instant, whole
@@ -32,6 +32,7 @@ class Placements:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.jobs = facts.scenario.jobs
+        self._waits: dict[object, float] = {}
 
     @cached_property
     def ends(self) -> dict[int, float]:
@@ -55,27 +56,44 @@ class Placements:
         """Return the jobs that have no place yet."""
         return [at for at in range(len(self.jobs)) if at not in self.ends]
 
+    def servers_of(self, job: Job) -> list[Server]:
+        """Return the servers that have all labels that a job requires."""
+        return [
+            server
+            for server in self.facts.network.servers
+            if all(server.labels.get(label) == value for label, value in job.requires.items())
+        ]
+
+    def is_within(self, job: Job, names: set[str]) -> bool:
+        """Whether a job may use no servers but these."""
+        return all(server.name in names for server in self.servers_of(job))
+
     @cached_property
-    def _waits(self) -> dict[tuple[bool, int], float]:
-        """Return how long jobs of each size wait for GPUs: in one server, and anywhere."""
+    def _held(self) -> dict[str, list[float]]:
+        """Return of each server when the GPUs that running jobs hold are free, in order."""
         held: dict[str, list[float]] = {server.name: [] for server in self.facts.network.servers}
-        for at, end in self.ends.items():
+        for at, end in sorted(self.ends.items(), key=lambda item: item[1]):
             for name, gpus in (self.jobs[at].running_on or {}).items():
                 held[name] += [end] * len(gpus)
-        everywhere = sorted(end for ends in held.values() for end in ends)
-        ordered = [(server.capacity, sorted(held[server.name])) for server in self.facts.network.servers]
-        waits = {}
-        for size in {self.jobs[at].gpus for at in self.queued}:
-            waits[True, size] = min(_wait(size, capacity, ends) for capacity, ends in ordered)
-            waits[False, size] = _wait(size, self.facts.capacity, everywhere)
-        return waits
+        return held
+
+    def _wait(self, job: Job, in_one: bool) -> float:
+        """Return how long a job waits for GPUs: of one server, or of all that it may use."""
+        key = in_one, job.gpus, *sorted(job.requires.items())
+        if key not in self._waits:
+            servers = self.servers_of(job)
+            waits = [_wait(job.gpus, server.capacity, self._held[server.name]) for server in servers]
+            ends = sorted(end for server in servers for end in self._held[server.name])
+            total = sum(server.capacity for server in servers)
+            self._waits[key] = min(waits) if in_one else _wait(job.gpus, total, ends)
+        return self._waits[key]
 
     def ways(self, at: int) -> Iterator[Way]:
         """Yield the ways of a queued job."""
         for in_one, duration in ((True, self.facts.packed[at]), (False, self.facts.spread[at])):
-            if duration < math.inf:
-                start = max(self.facts.releases[at], self._waits[in_one, self.jobs[at].gpus])
-                yield Way(in_one, start, duration)
+            wait = self._wait(self.jobs[at], in_one)
+            if duration < math.inf and wait < math.inf:
+                yield Way(in_one, max(self.facts.releases[at], wait), duration)
 
     @cached_property
     def spans(self) -> list[tuple[float, float]]:
@@ -97,7 +115,7 @@ class Placements:
         return free
 
     def links_at(self, depth: int) -> tuple[list[int], dict[int, tuple[int, float]]]:
-        """Return the nodes at a depth, and of each job below none of them how many links it needs, how long."""
+        """Return the nodes at a depth, and of each job below none of them its links and its time on each."""
         network = self.facts.network
         below: dict[int, int] = {}
         for at, server in enumerate(network.servers):
@@ -168,6 +186,23 @@ def few_at_once(facts: Facts, terms: Terms) -> float:
     places = [1 if job.gpus >= least else 0 for job in placements.jobs]
     at_once = fit_at_once((job.gpus for job in placements.jobs if job.gpus >= least), facts.capacity)
     return _done(facts, placements, instant(facts, terms, "from_s"), places, at_once)
+
+
+def required_servers(facts: Facts, terms: Terms) -> float:
+    """What jobs lack that may use no other servers than a job, on the GPUs of these."""
+    placements = Placements(facts)
+    setter = next((job for job in placements.jobs if job.name == terms.get("job")), None)
+    if setter is None:
+        raise BadTerms("names no job of the scenario as its job")
+    names = {server.name for server in placements.servers_of(setter)}
+    amounts = [
+        sum(len(gpus) for name, gpus in job.running_on.items() if name in names)
+        if job.running_on is not None
+        else job.gpus * placements.is_within(job, names)
+        for job in placements.jobs
+    ]
+    capacity = sum(server.capacity for server in placements.servers_of(setter))
+    return _done(facts, placements, instant(facts, terms, "from_s"), amounts, capacity)
 
 
 def _done(facts: Facts, placements: Placements, begin: float, amounts: list[int], capacity: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from ringsched.verify.terms import BadTerms, Terms, numbers
 
 MOST_INSTANTS = 1000
 INSTANTS = "instants_s"
+MOST_NUMBER = 10**6  # in the name of a resource
 
 # How much of a resource a way of a job takes, and for how long before its end.
 Takes = Callable[[int, Way], tuple[float, float]]
@@ -28,7 +29,7 @@ class Priced(NamedTuple):
 
 
 def priced_placements_s(facts: Facts, terms: Terms, weighted: bool) -> float:
-    """Return the least weighted mean of completions if jobs paid these prices, less what all there is costs."""
+    """Return the least weighted mean of completions if jobs paid these prices, less the price of all."""
     placements = Placements(facts)
     weights = weights_of(facts.scenario, weighted)
     whole_weight = sum(weights)
@@ -69,7 +70,7 @@ def _priced(placements: Placements, name: str, terms: Terms, edges: list[float])
     if len(prices) != len(edges) - 1:
         raise BadTerms(f"needs a term {name} with a price for each step of {INSTANTS}")
     kind, _, number = name.rpartition("_") if name != "gpus" else (name, "", "1")
-    if kind not in KINDS or not number.isdecimal() or not 1 <= int(number) <= placements.facts.capacity:
+    if kind not in KINDS or not number.isdecimal() or not 1 <= int(number) <= MOST_NUMBER:
         raise BadTerms(f"has a price for {name!r}, which is not known")
     if kind == "links" and any(later > earlier for earlier, later in pairwise(prices)):
         raise BadTerms(f"has a price for {name!r} that rises")
@@ -100,6 +101,20 @@ def _gpus(placements: Placements, number: int, untils: list[float]) -> tuple[Tak
         lambda at, way: (placements.jobs[at].gpus, way.duration),
         lambda step: sum(placements.free(untils[step]).values()),
     )
+
+
+def _required(
+    placements: Placements, number: int, untils: list[float]
+) -> tuple[Takes, Callable[[int], float]]:
+    if number > len(placements.jobs):
+        raise BadTerms(f"has a price for the servers of job {number}, and there is none")
+    names = {server.name for server in placements.servers_of(placements.jobs[number - 1])}
+    within = {at for at in placements.queued if placements.is_within(placements.jobs[at], names)}
+
+    def available(step: int) -> float:
+        return sum(gpus for name, gpus in placements.free(untils[step]).items() if name in names)
+
+    return lambda at, way: (placements.jobs[at].gpus if at in within else 0, way.duration), available
 
 
 def _places(placements: Placements, least: int, untils: list[float]) -> tuple[Takes, Callable[[int], float]]:
@@ -134,4 +149,10 @@ def _links(placements: Placements, depth: int, untils: list[float]) -> tuple[Tak
     return takes, lambda _: len(nodes)
 
 
-KINDS: dict[str, Kind] = {"gpus": _gpus, "jobs_of": _places, "slots_of": _slots, "links": _links}
+KINDS: dict[str, Kind] = {
+    "gpus": _gpus,
+    "gpus_for": _required,
+    "jobs_of": _places,
+    "slots_of": _slots,
+    "links": _links,
+}

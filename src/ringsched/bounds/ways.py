@@ -65,7 +65,7 @@ def ways_of(problem: Problem, fastest: Fastest) -> Ways:
 def running_ends(problem: Problem) -> dict[int, float]:
     """Return the instants before which running jobs cannot end.
 
-    Where the number of jobs on a link says all, a job more slows the others or leaves them as they are. So
+    Where the number of jobs on a link says all, a job more slows other jobs or leaves them as they are. So
     no plan ends a running job earlier than the running jobs among themselves do. Other models may speed a
     job up when one more comes: there each job counts as alone.
     """
@@ -104,7 +104,7 @@ def _free(
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Return, by size, when so many GPUs of some servers are free at the earliest: in one server, and in all.
 
-    Infinity stands for never.
+    Infinity means never.
     """
     sizes = {problem.gpus[job] for job in problem.queued}
     held: dict[int, list[tuple[float, int]]] = {}

@@ -96,15 +96,17 @@ def _priced(placements: Placements, name: str, terms: Terms, edges: list[float])
 Kind = Callable[[Placements, int, list[float]], tuple[Takes, Callable[[int], float]]]
 
 
-def _gpus(placements: Placements, number: int, untils: list[float]) -> tuple[Takes, Callable[[int], float]]:  # noqa: ARG001
+def _gpus(
+    placements: Placements, number: int, step_ends: list[float]
+) -> tuple[Takes, Callable[[int], float]]:  # noqa: ARG001
     return (
         lambda at, way: (placements.jobs[at].gpus, way.duration),
-        lambda step: sum(placements.free(untils[step]).values()),
+        lambda step: sum(placements.free(step_ends[step]).values()),
     )
 
 
 def _required(
-    placements: Placements, number: int, untils: list[float]
+    placements: Placements, number: int, step_ends: list[float]
 ) -> tuple[Takes, Callable[[int], float]]:
     if number > len(placements.jobs):
         raise BadTerms(f"has a price for the servers of job {number}, and there is none")
@@ -112,20 +114,22 @@ def _required(
     within = {at for at in placements.queued if placements.is_within(placements.jobs[at], names)}
 
     def available(step: int) -> float:
-        return sum(gpus for name, gpus in placements.free(untils[step]).items() if name in names)
+        return sum(gpus for name, gpus in placements.free(step_ends[step]).items() if name in names)
 
     return lambda at, way: (placements.jobs[at].gpus if at in within else 0, way.duration), available
 
 
-def _places(placements: Placements, least: int, untils: list[float]) -> tuple[Takes, Callable[[int], float]]:
+def _places(
+    placements: Placements, least: int, step_ends: list[float]
+) -> tuple[Takes, Callable[[int], float]]:
     sizes = [placements.jobs[at].gpus for at in placements.queued if placements.jobs[at].gpus >= least]
     return (
         lambda at, way: (1 if placements.jobs[at].gpus >= least else 0, way.duration),
-        lambda step: fit_at_once(sizes, sum(placements.free(untils[step]).values())),
+        lambda step: fit_at_once(sizes, sum(placements.free(step_ends[step]).values())),
     )
 
 
-def _slots(placements: Placements, unit: int, untils: list[float]) -> tuple[Takes, Callable[[int], float]]:
+def _slots(placements: Placements, unit: int, step_ends: list[float]) -> tuple[Takes, Callable[[int], float]]:
     num_servers = len(placements.facts.network.servers)
 
     def takes(at: int, way: Way) -> tuple[float, float]:
@@ -136,10 +140,12 @@ def _slots(placements: Placements, unit: int, untils: list[float]) -> tuple[Take
         beyond = gpus - min(gpus, num_servers) * (unit - 1)
         return max(0, math.ceil(beyond / unit)), way.duration
 
-    return takes, lambda step: sum(number // unit for number in placements.free(untils[step]).values())
+    return takes, lambda step: sum(number // unit for number in placements.free(step_ends[step]).values())
 
 
-def _links(placements: Placements, depth: int, untils: list[float]) -> tuple[Takes, Callable[[int], float]]:  # noqa: ARG001
+def _links(
+    placements: Placements, depth: int, step_ends: list[float]
+) -> tuple[Takes, Callable[[int], float]]:  # noqa: ARG001
     nodes, uses = placements.links_at(depth)
 
     def takes(at: int, way: Way) -> tuple[float, float]:

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from ringsched.bounds.fastest import Fastest
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.rules.runner import Runner
-from ringsched.rules.table import BEST_FIT
+from ringsched.engine.simulate import run_events
 
 
 class Way(NamedTuple):
@@ -74,9 +73,8 @@ def running_ends(problem: Problem) -> dict[int, float]:
         return {job: problem.best_case[job] for job in running}
     jobs = tuple(problem.scenario.jobs[job] for job in running)
     alone = problem_of(problem.scenario.replace(jobs=jobs))
-    runner = Runner(alone, [0.0] * len(jobs))
-    runner.run(BEST_FIT)
-    return dict(zip(running, runner.last().finishes, strict=True))
+    run = run_events(alone, lambda _: math.inf)
+    return dict(zip(running, run.finishes, strict=True))
 
 
 def required(problem: Problem) -> Iterator[tuple[int, list[int], list[int]]]:

@@ -49,19 +49,26 @@ def rewrite(scenarios: Iterator[tuple[int, str, Texts]]) -> int:
     num_changed = 0
     for number, beginning, texts in scenarios:
         before = digests[number]
-        cases = {name: digest(text) for name, text in texts.items()}
-        kept = {name: each for name, each in before.items() if not name.startswith(beginning)}
-        num_changed += kept | cases != before
-        digests[number] = kept | cases
+        digests[number] = _replaced(before, beginning, {name: digest(text) for name, text in texts.items()})
+        num_changed += digests[number] != before
         if number in whole:
-            others = {name: text for name, text in whole[number].items() if not name.startswith(beginning)}
-            whole[number] = others | dict(texts)
+            whole[number] = _replaced(whole[number], beginning, texts)
     DIGESTS.write_text("".join(_lines(*each) for each in digests.items()), encoding="utf-8")
     lines = [
         json.dumps({"number": number, "texts": texts}, ensure_ascii=False) for number, texts in whole.items()
     ]
     WHOLE.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
     return num_changed
+
+
+def _replaced(before: Mapping[str, str], beginning: str, now: Mapping[str, str]) -> dict[str, str]:
+    """Return the cases in their order, those that begin as given as they are now."""
+    kept = {
+        name: now.get(name, case)
+        for name, case in before.items()
+        if name in now or not name.startswith(beginning)
+    }
+    return kept | dict(now)
 
 
 def _lines(number: int, cases: Mapping[str, str]) -> str:

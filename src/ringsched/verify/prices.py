@@ -74,7 +74,7 @@ def _priced(placements: Placements, name: str, terms: Terms, edges: list[float])
         raise BadTerms(f"has a price for {name!r}, which is not known")
     if kind == "links" and any(later > earlier for earlier, later in pairwise(prices)):
         raise BadTerms(f"has a price for {name!r} that rises")
-    takes, capacities = KINDS[kind](placements, int(number), edges[1:])
+    takes, capacity = KINDS[kind](placements, int(number))
     lengths = [later - earlier for earlier, later in pairwise(edges)]
     spent = [0.0, *accumulate(price * length for price, length in zip(prices, lengths, strict=True))]
 
@@ -86,50 +86,45 @@ def _priced(placements: Placements, name: str, terms: Terms, edges: list[float])
 
     # Without a price the capacity makes no difference, and is not asked for.
     cost = math.fsum(
-        price * length * capacities(step)
-        for step, (price, length) in enumerate(zip(prices, lengths, strict=True))
+        price * length * capacity(until)
+        for price, length, until in zip(prices, lengths, edges[1:], strict=True)
         if price > 0
     )
     return Priced(takes, rent, cost)
 
 
-Kind = Callable[[Placements, int, list[float]], tuple[Takes, Callable[[int], float]]]
+# What ways take, and how much there is up to an instant, in the step before it.
+Kind = Callable[[Placements, int], tuple[Takes, Callable[[float], float]]]
 
 
-def _gpus(
-    placements: Placements, number: int, step_ends: list[float]
-) -> tuple[Takes, Callable[[int], float]]:  # noqa: ARG001
+def _gpus(placements: Placements, number: int) -> tuple[Takes, Callable[[float], float]]:
+    del number
     return (
         lambda at, way: (placements.jobs[at].gpus, way.duration),
-        lambda step: sum(placements.free(step_ends[step]).values()),
+        lambda until: sum(placements.free(until).values()),
     )
 
 
-def _required(
-    placements: Placements, number: int, step_ends: list[float]
-) -> tuple[Takes, Callable[[int], float]]:
+def _required(placements: Placements, number: int) -> tuple[Takes, Callable[[float], float]]:
     if number > len(placements.jobs):
         raise BadTerms(f"has a price for the servers of job {number}, and there is none")
     names = {server.name for server in placements.servers_of(placements.jobs[number - 1])}
     within = {at for at in placements.queued if placements.is_within(placements.jobs[at], names)}
-
-    def available(step: int) -> float:
-        return sum(gpus for name, gpus in placements.free(step_ends[step]).items() if name in names)
-
-    return lambda at, way: (placements.jobs[at].gpus if at in within else 0, way.duration), available
-
-
-def _places(
-    placements: Placements, least: int, step_ends: list[float]
-) -> tuple[Takes, Callable[[int], float]]:
-    sizes = [placements.jobs[at].gpus for at in placements.queued if placements.jobs[at].gpus >= least]
     return (
-        lambda at, way: (1 if placements.jobs[at].gpus >= least else 0, way.duration),
-        lambda step: fit_at_once(sizes, sum(placements.free(step_ends[step]).values())),
+        lambda at, way: (placements.jobs[at].gpus if at in within else 0, way.duration),
+        lambda until: sum(gpus for name, gpus in placements.free(until).items() if name in names),
     )
 
 
-def _slots(placements: Placements, unit: int, step_ends: list[float]) -> tuple[Takes, Callable[[int], float]]:
+def _places(placements: Placements, least: int) -> tuple[Takes, Callable[[float], float]]:
+    sizes = [placements.jobs[at].gpus for at in placements.queued if placements.jobs[at].gpus >= least]
+    return (
+        lambda at, way: (1 if placements.jobs[at].gpus >= least else 0, way.duration),
+        lambda until: fit_at_once(sizes, sum(placements.free(until).values())),
+    )
+
+
+def _slots(placements: Placements, unit: int) -> tuple[Takes, Callable[[float], float]]:
     num_servers = len(placements.facts.network.servers)
 
     def takes(at: int, way: Way) -> tuple[float, float]:
@@ -140,12 +135,10 @@ def _slots(placements: Placements, unit: int, step_ends: list[float]) -> tuple[T
         beyond = gpus - min(gpus, num_servers) * (unit - 1)
         return max(0, math.ceil(beyond / unit)), way.duration
 
-    return takes, lambda step: sum(number // unit for number in placements.free(step_ends[step]).values())
+    return takes, lambda until: sum(number // unit for number in placements.free(until).values())
 
 
-def _links(
-    placements: Placements, depth: int, step_ends: list[float]
-) -> tuple[Takes, Callable[[int], float]]:  # noqa: ARG001
+def _links(placements: Placements, depth: int) -> tuple[Takes, Callable[[float], float]]:
     nodes, uses = placements.links_at(depth)
 
     def takes(at: int, way: Way) -> tuple[float, float]:

@@ -8,12 +8,29 @@ import pytest
 from tests.brute_force import best_values, tiny_scenario
 
 import ringsched
-from ringsched import OBJECTIVES
+from ringsched import OBJECTIVES, Contention, InputError, Scenario
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_no_bound_is_above_the_best_plan(seed: int) -> None:
-    scenario = tiny_scenario(Random(seed))
+    hold(tiny_scenario(Random(seed)))
+
+
+@pytest.mark.parametrize("model", ["max-min", "phases"])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_bound_is_above_the_best_plan_of_a_fair_model(seed: int, model: str) -> None:
+    generator = Random(seed)
+    while True:  # of jobs that move in every slot
+        try:
+            scenario = tiny_scenario(generator).replace(contention=Contention(model=model))
+            ringsched.lower_bounds(scenario)
+        except InputError:
+            continue
+        hold(scenario)
+        return
+
+
+def hold(scenario: Scenario) -> None:
     best = best_values(scenario)
     for objective in OBJECTIVES:
         for bound in ringsched.lower_bounds(scenario, objective):

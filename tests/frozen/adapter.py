@@ -11,6 +11,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+import pytest
 from tests import planning
 
 import ringsched
@@ -24,6 +25,7 @@ from ringsched.analysis.whatif.changes import (
     Together,
 )
 from ringsched.analysis.whatif.new_job import Option
+from ringsched.bounds import lower_bound
 from ringsched.engine.problem import problem_of
 from ringsched.formats.plan import plan_to_json
 from ringsched.formatting import duration
@@ -65,10 +67,20 @@ class TooLong(Exception):
     """A proof that takes too many steps to be recorded."""
 
 
+@contextmanager
+def recorded_bounds() -> Iterator[None]:
+    """Leave out the bounds that are newer than the records: the rest of every plan must be as it was."""
+    with pytest.MonkeyPatch.context() as patch:
+        recorded = {objective: groups[:2] for objective, groups in lower_bound.ALL_OF.items()}
+        patch.setattr(lower_bound, "ALL_OF", recorded)
+        yield
+
+
 def answer(ask: Callable[[], str]) -> str:
     """Return what the library says, also if it refuses."""
     try:
-        return ask()
+        with recorded_bounds():
+            return ask()
     except ringsched.RingschedError as error:
         return as_text({"error": type(error).__name__, "sentence": in_recorded_words(str(error))})
 

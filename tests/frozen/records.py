@@ -42,6 +42,35 @@ def write(scenarios: Iterator[tuple[int, Texts]]) -> tuple[int, int]:
     return len(digests), num_cases
 
 
+def rewrite(scenarios: Iterator[tuple[int, str, Texts]]) -> int:
+    """Replace the cases of each scenario that begin as given; return how many digests differ."""
+    digests = {number: dict(cases) for number, cases in recorded_digests().items()}
+    whole = {number: dict(texts) for number, texts in recorded_texts().items()}
+    num_changed = 0
+    for number, beginning, texts in scenarios:
+        before = digests[number]
+        digests[number] = _replaced(before, beginning, {name: digest(text) for name, text in texts.items()})
+        num_changed += digests[number] != before
+        if number in whole:
+            whole[number] = _replaced(whole[number], beginning, texts)
+    DIGESTS.write_text("".join(_lines(*each) for each in digests.items()), encoding="utf-8")
+    lines = [
+        json.dumps({"number": number, "texts": texts}, ensure_ascii=False) for number, texts in whole.items()
+    ]
+    WHOLE.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+    return num_changed
+
+
+def _replaced(before: Mapping[str, str], beginning: str, now: Mapping[str, str]) -> dict[str, str]:
+    """Return the cases in their order, those that begin as given as they are now."""
+    kept = {
+        name: now.get(name, case)
+        for name, case in before.items()
+        if name in now or not name.startswith(beginning)
+    }
+    return kept | dict(now)
+
+
 def _lines(number: int, cases: Mapping[str, str]) -> str:
     return json.dumps({"number": number, "cases": cases}, ensure_ascii=False) + "\n"
 

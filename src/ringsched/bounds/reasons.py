@@ -17,11 +17,21 @@ def reason(bound: Bound) -> str:
 
 
 def _time(bound: Bound, term: str) -> str:
-    return duration(float(bound.terms[term]))
+    return duration(float(bound.terms[term]))  # type: ignore[arg-type]
 
 
 def _amount(bound: Bound, term: str) -> str:
-    return figure(float(bound.terms[term]))
+    return figure(float(bound.terms[term]))  # type: ignore[arg-type]
+
+
+def _priced(bound: Bound) -> str:
+    """Return what has a price."""
+    kinds = {"gpus": "GPUs", "jobs": "places for large jobs", "slots": "places in servers", "links": "links"}
+    named = [kinds[str(name).split("_")[0]] for name in bound.terms if name != "instants_s"]
+    priced = list(dict.fromkeys(named))
+    if not priced:
+        return "no job has to wait for more than running jobs"
+    return f"every job at its best start and placement, if {' and '.join(priced)} had prices"
 
 
 def _after(bound: Bound, term: str = "release_s") -> str:
@@ -56,11 +66,28 @@ REASONS: dict[str, Callable[[Bound], str]] = {
         f"servers hold {bound.terms['units']} times {bound.terms['unit']} GPUs, and spread jobs take longer"
         f"{_after(bound)}"
     ),
+    "after-running": lambda bound: (
+        f"{_amount(bound, 'gpu_seconds')} GPU-seconds left for {bound.terms['gpus']} GPUs"
+        f"{_after(bound, 'from_s')}, as running jobs end"
+    ),
+    "few-at-once": lambda bound: (
+        f"jobs of {bound.terms['least']} or more GPUs need {_time(bound, 'durations_s')}, "
+        f"at most {bound.terms['at_once']} at once{_after(bound, 'from_s')}"
+    ),
+    "required-servers": lambda bound: (
+        f"{_amount(bound, 'gpu_seconds')} GPU-seconds left for the {bound.terms['gpus']} GPUs that "
+        f"{bound.terms['job']} may use{_after(bound, 'from_s')}"
+    ),
+    "shared-links": lambda bound: (
+        f"jobs that must cross the {bound.terms['links']} links of level {bound.terms['level']} "
+        f"need their time{_after(bound, 'from_s')}"
+    ),
     "squashed-area": lambda bound: (
         f"{_amount(bound, 'gpu_seconds')} GPU-seconds on {bound.terms['gpus']} GPUs, smallest first"
     ),
     "priced-gpus": lambda bound: (
         f"every job at its best start, if GPUs cost less and less until {_time(bound, 'until_s')}"
     ),
+    "priced-placements": _priced,
     "best-cases": lambda bound: f"{bound.terms['jobs']} jobs, each alone on the cluster",
 }

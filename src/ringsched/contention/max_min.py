@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ringsched.contention.iteration_time import Ring
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ringsched.contention.traffic import Floats, Integers
 
 EQUAL = 1 + 1e-12  # amounts that differ by rounding alone
+ROUNDED_DOWN = 1 - 1e-8  # iterations in a slot are rounded up by a little less than that
 _SERVED = -1.0  # the demand of a job that has its rate
 
 
@@ -47,6 +49,13 @@ class MaxMin(FairModel):
             return alone_s
         # A speed so small that it rounded to nothing takes for ever.
         return max(alone_s, exchange_gbit / crowded_gbps if crowded_gbps > 0 else math.inf)
+
+    def link_time_s(
+        self, ring: Ring, uplink_gbps: float, most_jobs: int, lasts_s: Callable[[float], float]
+    ) -> float:
+        """Return the time of the exchange at full speed: average rates add up to at most the link's speed."""
+        del most_jobs, lasts_s
+        return ROUNDED_DOWN * ring.work.exchange_gbit / uplink_gbps
 
 
 @by_pointer

@@ -8,7 +8,7 @@ times of all jobs that run at a time, and runs as plain Python.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from ringsched.contention.iteration_time import Ring
@@ -78,6 +78,25 @@ class ContentionModel(ABC):
         del alone_gbps
         return ring.tau(crowded_gbps)
 
+    def link_time_s(
+        self, ring: Ring, uplink_gbps: float, most_jobs: int, lasts_s: Callable[[float], float]
+    ) -> float:
+        """Return how much time of a link one iteration takes, at least: bounds rest on it.
+
+        However jobs share a link, their parts of its time must add up to at most all of it. 0 claims nothing.
+
+        Parameters
+        ----------
+        uplink_gbps
+            The speed of the link.
+        most_jobs
+            No more than so many jobs are on the link at a time, this one included.
+        lasts_s
+            How long an iteration of so many seconds takes on the clock of the scenario.
+        """
+        del ring, uplink_gbps, most_jobs, lasts_s
+        return 0.0
+
 
 class CountingModel(ContentionModel):
     """Every job on a link has the same part of it, 1/f(n) of n jobs; its slowest link counts."""
@@ -88,6 +107,15 @@ class CountingModel(ContentionModel):
     def alone_factor(self) -> float:
         """Return f(1), which is exact here."""
         return self.factor(1)
+
+    def link_time_s(
+        self, ring: Ring, uplink_gbps: float, most_jobs: int, lasts_s: Callable[[float], float]
+    ) -> float:
+        """Return the least of tau / n: each of n jobs has 1/n of the link's time."""
+        return min(
+            lasts_s(ring.tau(uplink_gbps / self.factor(num_jobs))) / num_jobs
+            for num_jobs in range(1, most_jobs + 1)
+        )
 
 
 class PythonModel(ContentionModel):

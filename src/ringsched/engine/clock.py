@@ -73,6 +73,13 @@ class Clock:
         """Return how long `iterations` take at a constant rate."""
         return duration_at(self.slotted, iterations, rate)
 
+    def lasts_s(self, tau: float) -> float:
+        """Return how many seconds one of many iterations of `tau` seconds takes: a part of a slot, or tau."""
+        if not self.slotted:
+            return tau
+        rate = self.rate(tau)
+        return self.unit_s / rate if rate > 0 else math.inf
+
     def done(self, elapsed: Times, rate: Times) -> Times:
         """Return how many iterations are done in `elapsed` at a constant rate."""
         return done_at(self.slotted, elapsed, rate)

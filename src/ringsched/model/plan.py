@@ -48,19 +48,25 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+Term = float | int | str | Sequence[float]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """No plan can do better than `value_s`; `terms` say why."""
+    """No plan can do better than `value_s`; `terms` say why: numbers, names, and lists of numbers."""
 
     name: str
     value_s: float
-    terms: Mapping[str, float | int | str] = field(default_factory=dict)
+    terms: Mapping[str, Term] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         settle(self, name=text(self.name, "name"), value_s=number(self.value_s, "value_s"))
         terms = instance(self.terms, "terms", Mapping)  # type: ignore[type-abstract]
         for key, value in terms.items():
-            if not isinstance(value, str):
+            if isinstance(value, list | tuple):
+                for at, each in enumerate(value):
+                    number(each, f"terms.{key}[{at}]")
+            elif not isinstance(value, str):
                 number(value, f"terms.{key}")
 
 

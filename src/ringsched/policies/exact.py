@@ -44,6 +44,7 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
         problem,
         min(_simple_runs(problem), key=lambda run: _value(run, weights)),
         weights=weights,
+        bound=_known_bound(problem, objective, weights),
         time_limit_s=time_limit_s,
         on_step=settings.on_trial,
         asked=settings.limits.should_stop,
@@ -72,10 +73,12 @@ def quick_proof(problem: Problem, settings: Settings, incumbent: Run, time_limit
     from ringsched.search.exact.prove import prove
 
     objective = settings.objective
+    weights = [] if objective.is_last_finish else objective.weights(problem.scenario.jobs)
     return prove(
         problem,
         incumbent,
-        weights=[] if objective.is_last_finish else objective.weights(problem.scenario.jobs),
+        weights=weights,
+        bound=_known_bound(problem, objective, weights),
         time_limit_s=time_limit_s,
         on_step=settings.on_trial,
         asked=settings.limits.should_stop,
@@ -116,15 +119,24 @@ def _value(run: Run, weights: list[float]) -> float:
     return math.fsum(weight * finish for weight, finish in zip(weights, run.finishes, strict=True))
 
 
+def _known_bound(problem: Problem, objective: Objective, weights: list[float]) -> float:
+    """Return the best lower bound in the units of `_value`."""
+    bound_s = lower_bounds(problem, objective)[0].value_s
+    if not weights:
+        return problem.clock.units(bound_s)
+    return problem.clock.units(bound_s * math.fsum(weights) + _submits_s(problem, weights))
+
+
+def _submits_s(problem: Problem, weights: list[float]) -> float:
+    jobs, origin_s = problem.scenario.jobs, problem.origin_s
+    return math.fsum(weight * (job.submit_s - origin_s) for weight, job in zip(weights, jobs, strict=True))
+
+
 def _in_seconds(problem: Problem, weights: list[float], value: float) -> float:
     """Return the objective of a plan whose weighted finishes sum to `value`."""
     if not weights:
         return problem.clock.seconds(value)
-    jobs, origin_s = problem.scenario.jobs, problem.origin_s
-    submits_s = math.fsum(
-        weight * (job.submit_s - origin_s) for weight, job in zip(weights, jobs, strict=True)
-    )
-    return (problem.clock.seconds(value) - submits_s) / math.fsum(weights)
+    return (problem.clock.seconds(value) - _submits_s(problem, weights)) / math.fsum(weights)
 
 
 def _words(proof: Proof, best_s: float, bound_s: float) -> str:

@@ -11,6 +11,9 @@ from ringsched.model import Bound, Plan, Scenario
 from ringsched.verify.bounds import Facts, core_bounds, is_makespan, is_weighted, objective_s, weights_of
 from ringsched.verify.clock import Clock
 from ringsched.verify.iteration_time import Network
+from ringsched.verify.placements import after_running, few_at_once, required_servers, shared_links
+from ringsched.verify.prices import priced_placements_s
+from ringsched.verify.terms import BadTerms, Terms, above_0, instant, whole
 from ringsched.verify.verdict import Violation, shown
 
 MOST_STEPS = 1000
@@ -55,6 +58,13 @@ def squashed_ends(facts: Facts, weighted: bool) -> list[float]:
     ]
 
 
+def squashed_s(facts: Facts, terms: Terms, weighted: bool) -> float:  # noqa: ARG001
+    """Return the mean of completions at these ends."""
+    return _mean_s(
+        facts, squashed_ends(facts, weighted), "weighted-completion" if weighted else "mean-completion"
+    )
+
+
 def priced_s(facts: Facts, terms: Terms, weighted: bool) -> float:
     """Return the weighted mean of completions less what N GPUs cost, at the prices that the terms state."""
     steps = whole(terms, "steps", MOST_STEPS)
@@ -90,13 +100,8 @@ def priced_s(facts: Facts, terms: Terms, weighted: bool) -> float:
     return facts.clock.length_s(total) - submits_s
 
 
-Terms = Mapping[str, float | int | str]
 # Continuous durations that differ only in their last digits count as equal.
 ALIKE = 1 - 1e-12
-
-
-class BadTerms(Exception):
-    """The terms of a bound do not say what its argument needs."""
 
 
 def work_left(facts: Facts, terms: Terms) -> float:
@@ -167,6 +172,16 @@ MAKESPAN: Mapping[str, Callable[[Facts, Terms], float]] = {
     "wide-jobs": wide_jobs,
     "long-jobs": long_jobs,
     "server-classes": server_classes,
+    "after-running": after_running,
+    "few-at-once": few_at_once,
+    "required-servers": required_servers,
+    "shared-links": shared_links,
+}
+# The same for means; of a weighted one if the last argument is true.
+MEANS: Mapping[str, Callable[[Facts, Terms, bool], float]] = {
+    "squashed-area": squashed_s,
+    "priced-gpus": priced_s,
+    "priced-placements": priced_placements_s,
 }
 
 
@@ -184,30 +199,6 @@ def _released(facts: Facts, release: float) -> Iterator[int]:
     if not found:
         raise BadTerms("counts from an instant at or after which no job is released")
     yield from found
-
-
-def instant(facts: Facts, terms: Terms, term: str) -> float:
-    """Return the instant, from the origin on, or the duration that a term states."""
-    value = terms.get(term)
-    if value is None or isinstance(value, str):
-        raise BadTerms(f"lacks the term {term}")
-    return facts.clock.length(value)
-
-
-def whole(terms: Terms, term: str, most: int) -> int:
-    """Return the whole number, at least 1, that a term states."""
-    value = terms.get(term)
-    if not isinstance(value, int) or not 1 <= value <= most:
-        raise BadTerms(f"needs a term {term} from 1 to {most}")
-    return value
-
-
-def above_0(terms: Terms, term: str) -> float:
-    """Return the number above 0 that a term states."""
-    value = terms.get(term)
-    if value is None or isinstance(value, str) or value <= 0:
-        raise BadTerms(f"needs a term {term} above 0")
-    return value
 
 
 def check_bounds(
@@ -249,7 +240,7 @@ def _known_s(facts: Facts, objective: str) -> dict[str, float]:
 
 
 def _further(objective: str) -> list[str]:
-    return [*MAKESPAN] if is_makespan(objective) else ["squashed-area", "priced-gpus"]
+    return [*MAKESPAN] if is_makespan(objective) else [*MEANS]
 
 
 def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, float]) -> float | None:
@@ -260,10 +251,7 @@ def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, f
         return None
     if is_makespan(objective):
         return facts.clock.length_s(MAKESPAN[bound.name](facts, bound.terms))
-    weighted = is_weighted(objective)
-    if bound.name == "priced-gpus":
-        return priced_s(facts, bound.terms, weighted)
-    return _mean_s(facts, squashed_ends(facts, weighted), objective)
+    return MEANS[bound.name](facts, bound.terms, is_weighted(objective))
 
 
 def _mean_s(facts: Facts, ends: list[float], objective: str) -> float:

@@ -41,7 +41,7 @@ class Facts:
     @cached_property
     def spread(self) -> list[float]:
         """Return how long each job takes on several servers; infinity if it cannot be on several."""
-        return [self._duration(job, self._spread_speeds(job.gpus), 2) for job in self.scenario.jobs]
+        return [self._duration(job, self.speeds_of_spread(job.gpus), 2) for job in self.scenario.jobs]
 
     @cached_property
     def best(self) -> list[float]:
@@ -62,7 +62,8 @@ class Facts:
         duration = self.clock.duration(job.remaining_iterations, self.clock.pace(min(taus)))
         return min(duration, time_limit(job, self.clock))
 
-    def _spread_speeds(self, gpus: int) -> list[tuple[float, int]]:
+    def speeds_of_spread(self, gpus: int) -> list[tuple[float, int]]:
+        """Return bandwidth and number of servers of placements on several, the fastest among them."""
         if gpus not in self._speeds:
             self._speeds[gpus] = [] if gpus < 2 else [*self._ways_to_spread(gpus)]
         return self._speeds[gpus]

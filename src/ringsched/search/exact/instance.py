@@ -31,6 +31,7 @@ class Instance(NamedTuple):
     iterations: Floats
     limit: Floats  # of each job: how long it runs at most
     gpus: Integers
+    by_size: Integers  # the jobs, those with the fewest GPUs first
     twin: Integers  # of each job: the like one that starts no later, or -1
     first_option: Integers  # of each job, and their number at the end
     job_of: Integers  # of each option
@@ -74,6 +75,7 @@ def instance_of(problem: Problem, weights: Sequence[float]) -> tuple[Instance, C
         iterations=np.array([problem.iterations[job] for job in jobs], dtype=np.float64),
         limit=np.array([problem.limit[job] for job in jobs], dtype=np.float64),
         gpus=np.array([problem.gpus[job] for job in jobs], dtype=np.int64),
+        by_size=np.argsort([problem.gpus[job] for job in jobs], kind="stable").astype(np.int64),
         twin=np.array(_twins(problem, jobs, weights), dtype=np.int64),
         first_option=first,
         job_of=np.repeat(np.arange(len(jobs)), np.diff(first)).astype(np.int64),

@@ -50,7 +50,7 @@ def _rank_running(instance: Instance, stack: Stack, level: int) -> int:
 def _bound_of_last(instance: Instance, stack: Stack, level: int, num_running: int) -> float:
     now, limit = stack.time[level], stack.limit[0]
     num_gpus = instance.capacity.sum()
-    value, area, large = 0.0, 0.0, 0.0
+    value, area = 0.0, 0.0
     for job in range(len(instance.gpus)):
         option = stack.option[level, job]
         if option == ENDED:
@@ -63,17 +63,41 @@ def _bound_of_last(instance: Instance, stack: Stack, level: int, num_running: in
             left = stack.end[job] - now
             value = max(value, stack.end[job])
         area += instance.gpus[job] * left
-        large += left if 2 * instance.gpus[job] > num_gpus else 0.0
-    packed = area / num_gpus
-    if instance.slotted:
-        packed = math.ceil(packed - 1e-9)
-    value = max(value, now + packed, now + large)
+    value = max(value, now + _whole(instance, area / num_gpus), now + _few_at_once(instance, stack, level))
     for job in range(len(instance.gpus)):
         if value > limit:
             return value
         if stack.option[level, job] == WAITING:
             value = max(value, _earliest_finish(instance, stack, level, num_running, job, value))
     return value
+
+
+@part
+def _whole(instance: Instance, duration: float) -> float:
+    return math.ceil(duration - 1e-9) if instance.slotted else duration
+
+
+@part
+def _few_at_once(instance: Instance, stack: Stack, level: int) -> float:
+    """Return how long jobs of some size or more take, if as many as fit run at a time: the smallest."""
+    now, num_jobs = stack.time[level], len(instance.gpus)
+    num_gpus = instance.capacity.sum()
+    longest = 0.0
+    for smallest in range(num_jobs):
+        if stack.option[level, instance.by_size[smallest]] == ENDED:
+            continue
+        at_once, taken, total = 0, 0, 0.0
+        for at in range(smallest, num_jobs):
+            job = instance.by_size[at]
+            option = stack.option[level, job]
+            if option == ENDED:
+                continue
+            taken += instance.gpus[job]
+            if taken <= num_gpus:
+                at_once += 1
+            total += instance.best[job] if option == WAITING else stack.end[job] - now
+        longest = max(longest, _whole(instance, total / at_once))
+    return longest
 
 
 @part
@@ -96,8 +120,8 @@ def _bound_of_sum(instance: Instance, stack: Stack, level: int, num_running: int
 def _squashed(instance: Instance, stack: Stack, level: int) -> float:
     """Return the least weighted sum of finishes if the areas could be poured into all GPUs at once.
 
-    The k-th job to end cannot end before the k areas that ended by then fit; the best order of areas
-    on one machine is by area over weight.
+    A job ends half of what it has left after the mean instant of that; these instants are earliest
+    if areas are poured one after another, by area over weight (bounds/completion.py has the argument).
     """
     now, number = stack.time[level], 0
     for job in range(len(instance.gpus)):
@@ -114,8 +138,11 @@ def _squashed(instance: Instance, stack: Stack, level: int) -> float:
     total, area = 0.0, 0.0
     num_gpus = instance.capacity.sum()
     for at in range(number):
-        area += stack.end[stack.by_end[at]]
-        total += instance.weight[stack.by_end[at]] * (now + area / num_gpus)
+        job = stack.by_end[at]
+        own = stack.end[job]
+        mean = now + (area + own / 2) / num_gpus
+        total += instance.weight[job] * (mean + own / instance.gpus[job] / 2)
+        area += own
     return total
 
 

@@ -94,12 +94,20 @@ class Rounds:
         Of the finishes in the objective, or none if only the last finish counts.
     incumbent
         A plan to be beaten.
+    bound
+        What is known of all plans before.
     python
         Run as plain Python, without a compiler.
     """
 
     def __init__(
-        self, problem: Problem, weights: Sequence[float], incumbent: Run, *, python: bool = False
+        self,
+        problem: Problem,
+        weights: Sequence[float],
+        incumbent: Run,
+        *,
+        bound: float = 0.0,
+        python: bool = False,
     ) -> None:
         self._problem = problem
         self._weights = weights
@@ -109,7 +117,7 @@ class Rounds:
         self.best = incumbent
         self.value = self._value_of(incumbent)
         self.num_nodes = 0
-        self.bound = self._root_bound()
+        self.bound = max(bound, self._root_bound())
 
     @property
     def proved(self) -> bool:
@@ -209,6 +217,7 @@ def prove(
     incumbent: Run,
     *,
     weights: Sequence[float] = (),
+    bound: float = 0.0,
     time_limit_s: float,
     on_step: Callable[[], None] = lambda: None,
     asked: Callable[[], bool] = lambda: False,
@@ -222,6 +231,8 @@ def prove(
         A plan to be beaten.
     weights
         Of the finishes in the objective, all 1 for their mean; none if only the last finish counts.
+    bound
+        No plan is known to be below.
     on_step
         Called every few thousand nodes.
     asked
@@ -230,7 +241,7 @@ def prove(
         End after about so many nodes, which are explored as plain Python; none for no such limit.
     """
     is_short = most_nodes is not None
-    rounds = Rounds(problem, weights, incumbent, python=is_short)
+    rounds = Rounds(problem, weights, incumbent, bound=bound, python=is_short)
     deadline = time.monotonic() + time_limit_s
 
     def go_on() -> bool:

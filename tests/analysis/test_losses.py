@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.cli.helpers import run
+from tests.effort import examples
+from tests.strategies import scenarios
 
 import ringsched
 from ringsched.analysis.explain.losses import losses_of
-from ringsched.analysis.explain.parts import Parts
+from ringsched.analysis.explain.parts import Parts, Split
+from ringsched.analysis.metrics import metrics_in, metrics_of
+from ringsched.analysis.planned_run import planned_run
+from ringsched.engine.problem import problem_of
+from ringsched.policies.plans import planned_with_run, settings_of
+from ringsched.policies.table import policy_named
 from ringsched.reporting.data import report_data
 from ringsched.web.limits import Limits
 from ringsched.web.work import pictures
@@ -81,3 +90,22 @@ def test_a_job_counts_by_the_gpus_it_holds() -> None:
 
 def test_no_jobs_lose_nothing() -> None:
     assert set(asdict(losses_of([], [])).values()) == {0.0}
+
+
+@examples(150)
+@given(scenarios(), st.integers(0, 100))
+def test_metrics_are_those_of_the_ledger(scenario: ringsched.Scenario, seed: int) -> None:
+    """The quick way of few intervals gives the same bits, and so does the run that a policy has at hand."""
+    problem, policy = problem_of(scenario), policy_named("random")
+    try:
+        plan, at_hand = planned_with_run(problem, policy, settings_of(policy, seed=seed))
+    except ringsched.Infeasible:
+        return
+    split = Split(problem, planned_run(problem, plan))
+    for job, shape in enumerate(split.shapes):
+        lost_s = split.intervals(job).lost_s.tolist() if shape.links else []
+        assert split.parts_of(job) == split.parts(job, lost_s)
+    losses = ringsched.explain(scenario, plan).losses
+    metrics = metrics_in(problem, plan, at_hand)
+    assert metrics == metrics_of(scenario, plan)
+    assert (metrics.contention_loss, metrics.spreading_loss) == (losses.contention, losses.spreading)

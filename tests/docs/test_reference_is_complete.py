@@ -54,7 +54,10 @@ def test_catalogue_numbers() -> None:
         f"{known.source} | {known.size_source} |"
         for name, known in CATALOGUE.items()
     ]
-    sources = [f"| {name} | {source.title} | <{source.address}> |" for name, source in SOURCES.items()]
+    sources = [
+        f"| {name} | {source.title} | {source.evidence} | <{source.address}> |"
+        for name, source in SOURCES.items()
+    ]
     section = page("scenario.md").split("## Model catalogue")[1].split("\n## ")[0]
     written = [line for line in section.splitlines() if line.startswith("| ") and "---" not in line]
     assert written[1 : len(rows) + 1] == rows

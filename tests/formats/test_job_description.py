@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.cli.helpers import FULL, csv_text, edited, refused, run, sentence, wr
 
 from ringsched.clusters.slurm.comments import comment_of, parse_comment
 from ringsched.errors import InputError
-from ringsched.formats.catalogue import CATALOGUE, SOURCES, TIMED
+from ringsched.formats.catalogue import CATALOGUE, COUNTED, QUOTED, READ, SOURCES, TIMED
 from ringsched.formats.job_description import BYTES, DESCRIPTION_KEYS
 from ringsched.formats.jobs import job_from_fields, job_given
 from ringsched.formats.scenario import load_scenario, scenario_from_dict
@@ -303,6 +304,7 @@ def test_models_load_and_have_sources(name: str) -> None:
     for source in (known.source, known.size_source):
         assert SOURCES[source].title
         assert SOURCES[source].address.startswith("https://")
+        assert SOURCES[source].evidence in (READ, COUNTED, QUOTED)
     if name not in TIMED:
         assert known.iteration_ms is None
         assert known.gpu == ""
@@ -320,6 +322,42 @@ def test_times_are_those_of_the_published_throughput() -> None:
     assert CATALOGUE["resnet50-v100"].iteration_ms == pytest.approx(256 / 1200 * 1e3, abs=0.05)
     assert CATALOGUE["resnet50-a100"].iteration_ms == pytest.approx(256 / 2470 * 1e3, abs=0.05)
     assert CATALOGUE["mpt-350m-a100"].iteration_ms == pytest.approx(16 * 2048 / 55_995 * 1e3, abs=0.05)
+
+
+def _decoder_m(layers: int, width: int, feed_forward: int, keys: int, tokens: int) -> float:
+    """Return millions of parameters of a Llama-like model: no biases, embedding and head apart."""
+    attention = 2 * width * width + 2 * width * keys
+    return (2 * tokens * width + layers * (attention + 3 * width * feed_forward + 2 * width) + width) / 1e6
+
+
+def _gpt2_m(layers: int, width: int) -> float:
+    return (50_257 * width + 1024 * width + layers * (12 * width**2 + 13 * width) + 2 * width) / 1e6
+
+
+def _bert_m(layers: int, width: int) -> float:
+    embeddings = (30_522 + 512 + 2 + 2) * width
+    return (embeddings + layers * (12 * width**2 + 13 * width) + width**2 + width) / 1e6
+
+
+def _ncf_m(factors: int, layers: tuple[int, ...], users: int, items: int) -> float:
+    dense = sum(above * below + below for above, below in pairwise(layers))
+    return ((users + items) * (factors + layers[0] // 2) + dense + factors + layers[-1] + 1) / 1e6
+
+
+@pytest.mark.parametrize(
+    ("name", "counted_m"),
+    [
+        ("llama2-7b", _decoder_m(32, 4096, 11_008, 4096, 32_000)),
+        ("mistral-7b", _decoder_m(32, 4096, 14_336, 1024, 32_000)),
+        ("gpt2-xl", _gpt2_m(48, 1600)),
+        ("gpt2-small", _gpt2_m(12, 768)),
+        ("bert-base", _bert_m(12, 768)),
+        ("ncf-v100", _ncf_m(64, (256, 256, 128, 64), 138_493, 26_744)),
+    ],
+)
+def test_counted_sizes_follow_from_the_layers(name: str, counted_m: float) -> None:
+    assert SOURCES[CATALOGUE[name].size_source].evidence == COUNTED
+    assert CATALOGUE[name].parameters_m == pytest.approx(counted_m, rel=1e-3)
 
 
 def test_there_are_models_of_every_family_and_gpu() -> None:

@@ -175,6 +175,7 @@ MISTAKES: Mapping[str, tuple[str, str, str]] = {
     "no host": ("csv", "host,leaf\n,b\n", "line 2: host is empty"),
     "bad GPUs": ("csv", "host,leaf,gpus\na,b,many\n", "line 2: gpus must be a number of GPUs, not 'many'"),
     "other GPUs": ("csv", "host,leaf,gpus\na,b,4\na,b,8\n", "line 3: gpus = 8 differs from 4"),
+    "no header": ("csv", "n1,l1\nn2,l1\n", "line 1: is a row, not a header: 'l1' is also below; add a line such as host,leaf,spine"),
     "a column twice": ("csv", "host,leaf,leaf\na,b,c\n", "line 1: has the column 'leaf' twice"),
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ from ringsched.engine.problem import problem_of
 from ringsched.errors import UnknownName
 from ringsched.formats.traces.formats import FORMATS
 from ringsched.formats.traces.philly import BROKEN, CHUNK, JsonStream
-from ringsched.formats.traces.table import TraceRow
+from ringsched.formats.traces.rows import TraceRow
 from ringsched.importing import ImportedTrace
 from ringsched.importing.cluster import surroundings_of
 from ringsched.importing.models import models_of

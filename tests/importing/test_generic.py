@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -272,3 +275,117 @@ class TestOverload:
         report = imported(tmp_path, "submit,duration,gpus\n0,36000,512\n60,36000,512\n").report
         assert report.load > 1
         assert report.warning is None
+
+
+EXPECTED = [(0.0, 4, 600.0), (60.0, 8, 1200.0), (120.0, 1, 60.0)]
+CELLS = "submit,run,gpus\n100,600,4\n160,1200,8\n220,60,1\n"
+TIMED = "submit=submit,duration=run,gpus=gpus"
+
+
+def jobs_of(trace: ImportedTrace) -> list[tuple[float, int, float]]:
+    """Return submit, GPUs and duration of each job, to the second."""
+    submitted = zip(submits(trace), durations(trace), strict=True)
+    return [
+        (submit, job.gpus, round(duration_s))
+        for job, (submit, duration_s) in zip(trace.scenario.jobs, submitted, strict=True)
+    ]
+
+
+class TestDirt:
+    """Tables as people have them. Each holds the jobs of EXPECTED."""
+
+    @pytest.mark.parametrize(
+        ("text", "columns"),
+        [
+            (CELLS.replace(",", "\t"), TIMED),
+            (CELLS.replace(",", " | "), TIMED),
+            (CELLS.replace(",", "   "), TIMED),
+            ("submit;run;gpus\n100,5;600,0;4\n160,5;1200;8\n220,5;60;1\n", TIMED),
+            ('submit,run,gpus\n100,600,4\n160,"1,200",8\n220,60,1\n', TIMED),
+            (f"# exported by a tool, in 2024\n# twice\n{CELLS}", TIMED),
+            (f"#{CELLS}", TIMED),
+            ("sep=;\n" + CELLS.replace(",", ";"), TIMED),
+            ("t,d,# GPUs\n100,600,4\n160,1200,8\n220,60,1\n", "submit=t,duration=d,gpus=# GPUs"),
+            ("# GPUs,t,d\n4,100,600\n8,160,1200\n1,220,60\n", "submit=t,duration=d,gpus=# GPUs"),
+            ("submit,run,gpus\n100,10m0s,4\n160,20 min,8\n220,60s,1\n", TIMED),
+            ("submit,run,gpus\n0:01:40,0-00:10:00,4\n00:02:40,00:20:00,8\n03:40,1:00,1\n", TIMED),
+            ("submit,run,gpus\n100,600,gres/gpu=4\n160,1200,gpu:a100:8\n220,60,gpu:1\n", TIMED),
+            ("submit,run,gpus\n-,600,4\n100,600,4\n160,1200,8\n1,--,2\n220,60,1\n9,9,(null)\n", TIMED),
+            ("t,d,g\n17e17,6e11,4\n1700000060000000000,12e11,8\n1700000120000000000,6e10,1\n", "NS"),
+            ("tMs,dMin,g\n1700000000000,10,4\n1700000060000,20,8\n1700000120000,1,1\n", "CAMEL"),
+            (
+                "submit,run,gpus\n31.03.2024 18:00:00,600,4\n31.03.2024 18:01,1200,8\n"
+                "31.03.2024 18:02,60,1\n",
+                TIMED,
+            ),
+            (
+                "submit,run,gpus\nSun Mar 31 18:00:00 2024,600,4\n2024-03-31 06:01:00 PM,1200,8\n"
+                "Sun 31 Mar 2024 18:02:00 GMT,60,1\n".replace("Sun 31", '"Sun, 31').replace("GMT", 'GMT"'),
+                TIMED,
+            ),
+        ],
+    )
+    def test_it_is_read(self, text: str, columns: str, tmp_path: Path) -> None:
+        named = {"NS": "submit=t,duration=d,gpus=g", "CAMEL": "submit=tMs,duration=dMin,gpus=g"}
+        unit = {"time_unit": "ns"} if columns == "NS" else {}
+        trace = imported(tmp_path, text, named.get(columns, columns), **unit)
+        assert jobs_of(trace) == EXPECTED
+
+    @pytest.mark.parametrize("pack", [bz2.compress, lzma.compress, gzip.compress])
+    def test_packed(self, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+        path = tmp_path / "jobs.packed"
+        path.write_bytes(pack(CELLS.encode()))
+        assert jobs_of(import_trace(path, "csv", columns=TIMED)) == EXPECTED
+        path.write_bytes(pack(CELLS.encode())[:-9])
+        with pytest.raises(InputError, match="is not whole"):
+            import_trace(path, "csv", columns=TIMED)
+
+    def test_two_bytes_a_character(self, tmp_path: Path) -> None:
+        path = tmp_path / "jobs.txt"
+        path.write_bytes(CELLS.replace("\n", "\r\n").encode("utf-16"))
+        assert jobs_of(import_trace(path, "csv", columns=TIMED)) == EXPECTED
+
+    def test_names_that_are_no_ids(self, tmp_path: Path) -> None:
+        text = "name,submit,run,gpus\ntrain,100,600,4\ntrain,160,1200,8\ntrain,220,60,1\n"
+        trace = imported(tmp_path, text, f"{TIMED},name=name")
+        assert [job.name for job in trace.scenario.jobs] == ["train", "train (3)", "train (4)"]
+        assert "2 of the jobs have the name of an earlier one: their line was added" in trace.report.assumed
+
+    def test_places_in_other_signs(self, tmp_path: Path) -> None:
+        places = ['"n1:4,n2:4"', "n[1-2]:4", "n1(x4)+n2(x4)", "\"['n1', 'n2']\"", '"n1, n2"', "n1 n2"]
+        rows = "".join(f"{at}000,{at}000,{at}500,8,{place}\n" for at, place in enumerate(places, 1))
+        columns = "submit=s,start=t,end=e,gpus=g,placement=w"
+        trace = imported(tmp_path, f"s,t,e,g,w\n{rows}", columns, as_plan=True)
+        assert trace.plan is not None
+        half = (0, 1, 2, 3)
+        assert [dict(job.gpus) for job in trace.plan.jobs] == [{"n1": half, "n2": half}] * len(places)
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"100,600,4\n160,1200,8\n", "line 1: is numbers, not a header: add a line with the names"),
+            (b"PK\x03\x04" + bytes(60), "is a zip archive: unpack or convert it"),
+            (bytes(range(40)) * 9, "is not text: convert it to a table such as CSV"),
+            (b'{"submit": 1}\n', "line 1: is JSON, not a table"),
+            (
+                b"submit,run,gpus\n3/10/2024 18:00,60,1\nx,60,1\n",
+                r"line 2: submit must be a date and time such as 2024-03-31 18:00:00, not '3/10/2024 18:00'; "
+                "no row of the file is a job",
+            ),
+            (
+                b"When,run,gpus\n1,60,1\n",
+                "line 1: has no column 'submit', which --map names for submit; choose from When, run, gpus; "
+                "try: ringsched import csv .* --map submit=COLUMN,gpus=gpus,duration=run",
+            ),
+            (
+                b"submit,run,gpus\n17e14,60,1\n",
+                "line 2: submit time 1.7e\\+15 is in the year .*; use --time-unit, such as --time-unit us",
+            ),
+        ],
+    )
+    def test_it_is_refused_in_one_sentence(self, content: bytes, said: str, tmp_path: Path) -> None:
+        path = tmp_path / "jobs.csv"
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=said) as caught:
+            import_trace(path, "csv", columns=TIMED)
+        assert "\n" not in str(caught.value)

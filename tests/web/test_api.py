@@ -121,6 +121,9 @@ def test_whatif_as_on_the_command_line(client: httpx.Client, small: Any, plan: A
     answer = client.post("/whatif", json={"scenario": small, "plan": plan, "changes": changes}).json()
     options = ["--add-servers", "2x8", "--link-factor", "2", "--set", "contention.share=0.5", "--json"]
     assert answer == json.loads(run("whatif", *files, *options).stdout)
+    of_servers = [{"link_factor": {"factor": 2, "level": 0}}]
+    answer = client.post("/whatif", json={"scenario": small, "plan": plan, "changes": of_servers}).json()
+    assert answer == json.loads(run("whatif", *files, "--link-factor", "2@0", "--json").stdout)
     together = [{"add_servers": 1, "remove_server": "node-3", "inter_server_gbps": 50.0}]
     answer = client.post("/whatif", json={"scenario": small, "plan": plan, "changes": together}).json()
     options = [

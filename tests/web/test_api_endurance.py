@@ -23,6 +23,8 @@ LEAST = 5  # requests of each client, however slow the machine is: they have som
 NUM_CLIENTS = 12
 GROWTH = 40 * 2**20  # bytes that the server itself may have more after all than after the first part
 WORKER_BYTES = 1200 * 2**20  # what no worker may hold at the end
+USUAL = {200, 413, 422}
+ENOUGH = 200  # requests of one client, of which a fifth are bad and 2 % too large
 FINE = {200, 201, 400, 403, 404, 405, 408, 409, 413, 415, 422, 503, 504}
 
 
@@ -105,6 +107,14 @@ def crowded(crowd: Crowd, seconds: float, first_seed: int) -> list[int]:
         return [status for statuses in threads.map(client, range(NUM_CLIENTS)) for status in statuses]
 
 
+def alone(crowd: Crowd, statuses: list[int]) -> list[int]:
+    """Let one client ask until all usual statuses were seen: on a slow machine a crowd gets 503 for most."""
+    more: list[int] = []
+    while len(more) < ENOUGH and not {*statuses, *more} >= USUAL:
+        more.append(crowd.ask(2 * 10**6 + len(more)))
+    return more
+
+
 def endure(seconds: float, small: Any) -> None:
     served = started("--workers", "2", "--request-timeout", "5")
     try:
@@ -113,13 +123,14 @@ def endure(seconds: float, small: Any) -> None:
         before, _ = held(served)
         statuses += crowded(crowd, seconds / 2, 10**6)
         assert planned_in_the_end(crowd.client, crowd.good[0])
+        statuses += alone(crowd, statuses)
         after, workers = held(served)
     finally:
         crowd.client.close()
         assert ended(served) == 143
     print(Counter(statuses), before, after, workers)
     assert set(statuses) <= FINE | {0}
-    assert {200, 413, 422} <= set(statuses)
+    assert set(statuses) >= USUAL
     assert after - before < GROWTH
     assert max(workers) < WORKER_BYTES
     assert len(workers) <= 4

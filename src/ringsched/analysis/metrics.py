@@ -10,6 +10,7 @@ from ringsched.analysis.explain.losses import Losses, losses_of
 from ringsched.analysis.explain.parts import Split
 from ringsched.analysis.planned_run import planned_run
 from ringsched.engine.problem import Problem, problem_of
+from ringsched.engine.state import Run
 from ringsched.model import Plan, Scenario
 
 
@@ -46,12 +47,13 @@ def metrics_of(scenario: Scenario, plan: Plan) -> Metrics:
     >>> metrics.contention_loss > 0 and metrics.spreading_loss > 0
     True
     """
-    return metrics_in(problem_of(scenario), plan)
+    problem = problem_of(scenario)
+    return metrics_in(problem, plan, planned_run(problem, plan))
 
 
-def metrics_in(problem: Problem, plan: Plan) -> Metrics:
-    """Return the metrics of a valid plan for a problem."""
-    split = Split(problem, planned_run(problem, plan))
+def metrics_in(problem: Problem, plan: Plan, run: Run) -> Metrics:
+    """Return the metrics of a plan for a problem, given its run."""
+    split = Split(problem, run)
     losses = losses_of(problem.gpus, [split.parts_of(at) for at in range(problem.num_jobs)])
     return metrics_with(losses, problem.scenario, plan)
 

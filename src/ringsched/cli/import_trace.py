@@ -20,8 +20,9 @@ from ringsched.formats.catalogue import TIMED
 from ringsched.formats.files import check_writable
 from ringsched.formats.plan import save_plan
 from ringsched.formats.traces.formats import FORMATS
-from ringsched.formats.traces.options import FRACTIONAL, ROUND, UNITS_S
+from ringsched.formats.traces.options import FRACTIONAL, ROUND
 from ringsched.formats.traces.suggest import suggestion
+from ringsched.formats.traces.values import UNITS_S
 from ringsched.formatting import counted, duration
 from ringsched.importing import ImportedTrace, ImportReport, import_trace
 from ringsched.importing.models import DRAWN, NO_COMMUNICATION, UNKNOWN_MODELS

@@ -83,6 +83,8 @@ def _content(name: str, known: KnownModel) -> dict[str, Any]:
         "source": known.source,
         "source_title": SOURCES[known.source].title,
         "source_address": SOURCES[known.source].address,
+        "source_evidence": SOURCES[known.source].evidence,
         "size_source": known.size_source,
         "size_source_address": SOURCES[known.size_source].address,
+        "size_source_evidence": SOURCES[known.size_source].evidence,
     }

@@ -75,6 +75,9 @@ def shape_of(network: Network, gpus_on: Mapping[int, int]) -> Shape:
 
     A job crosses the uplink of node v when 0 < y(v) < G: the indicator of eq. (6), for any node.
     """
+    if len(gpus_on) == 1:  # the usual case: no uplink is crossed
+        (held,) = gpus_on.values()
+        return Shape((), 1, network.inside(held) if held > 1 else math.inf)
     below: dict[int, int] = {}
     for server, held in gpus_on.items():
         for node in network.path(server):

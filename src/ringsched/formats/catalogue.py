@@ -9,25 +9,34 @@ BYTES_PER_PARAMETER = 4  # the gradients of the catalogue are fp32
 FORWARD_PART = 1 / 3  # of an iteration, where a source gives forward and backward pass as one time
 
 
+# How we know a number.
+READ = "read there"  # the number, or the throughput that it follows from, is at the address
+COUNTED = "counted"  # from the layers that the address describes
+QUOTED = "quoted"  # read in works that quote the source, not in the source itself
+
+
 class Source(NamedTuple):
-    """Where numbers come from."""
+    """Where numbers come from, and how we know them."""
 
     title: str
     address: str
+    evidence: str = READ
 
+
+_EXAMPLES = "https://github.com/NVIDIA/DeepLearningExamples"
 
 SOURCES: Mapping[str, Source] = {
     "Wang et al. 2020": Source(
         "Communication contention aware scheduling of multiple deep learning training jobs",
         "https://arxiv.org/abs/2002.10105",
+        QUOTED,
     ),
     "Muri (SIGCOMM '22)": Source(
-        "Multi-resource interleaving for deep learning training",
-        "https://dl.acm.org/doi/10.1145/3544216.3544224",
+        "Batch sizes and iteration times of one GPU in the published trace",
+        "https://github.com/Rivendile/Muri",
     ),
     "NVIDIA": Source(
-        "Deep Learning Examples for PyTorch: tables of the training performance of one GPU",
-        "https://github.com/NVIDIA/DeepLearningExamples",
+        "Deep Learning Examples for PyTorch: tables of the training performance of one GPU", _EXAMPLES
     ),
     "Lambda": Source(
         "PyTorch benchmarks of one GPU: throughput and batch size, fp16",
@@ -39,20 +48,48 @@ SOURCES: Mapping[str, Source] = {
     ),
     "torchvision": Source("Metadata of the weights", "https://pytorch.org/vision/stable/models.html"),
     "timm": Source("Model card", "https://huggingface.co/timm/resnext101_32x4d.gluon_in1k"),
-    "Devlin et al. 2019": Source("BERT", "https://arxiv.org/abs/1810.04805"),
-    "Liu et al. 2019": Source("RoBERTa", "https://arxiv.org/abs/1907.11692"),
-    "Dai et al. 2019": Source("Transformer-XL", "https://arxiv.org/abs/1901.02860"),
-    "Raffel et al. 2020": Source("T5", "https://arxiv.org/abs/1910.10683"),
-    "OpenAI, GPT-2": Source("Model cards of GPT-2", "https://huggingface.co/openai-community/gpt2-xl"),
-    "OpenAI, Whisper": Source("Whisper", "https://github.com/openai/whisper"),
-    "Meta": Source("Model card of Llama 2", "https://huggingface.co/meta-llama/Llama-2-7b-hf"),
-    "Mistral AI": Source("Model card of Mistral 7B", "https://huggingface.co/mistralai/Mistral-7B-v0.1"),
-    "Li et al. 2019": Source("Jasper", "https://arxiv.org/abs/1904.03288"),
-    "Kriman et al. 2020": Source("QuartzNet", "https://arxiv.org/abs/1910.10261"),
-    "Baevski et al. 2020": Source("wav2vec 2.0", "https://arxiv.org/abs/2006.11477"),
-    "NVIDIA, NCF": Source(
-        "Default layers (factors 64, 256-256-128-64), and 138,493 users and 26,744 items of ML-20m",
-        "https://github.com/NVIDIA/DeepLearningExamples/tree/master/PyTorch/Recommendation/NCF",
+    "BERT": Source("Table of the released models", "https://github.com/google-research/bert"),
+    "BERT layers": Source(
+        "12 layers of 768, 30,522 tokens", "https://huggingface.co/google-bert/bert-base-uncased", COUNTED
+    ),
+    "RoBERTa": Source(
+        "Table of the released models",
+        "https://github.com/facebookresearch/fairseq/tree/main/examples/roberta",
+    ),
+    "Transformer-XL": Source(
+        "Results on WikiText-103, Dai et al. 2019", "https://arxiv.org/abs/1901.02860", QUOTED
+    ),
+    "T5": Source(
+        "List of the released models",
+        "https://github.com/google-research/text-to-text-transfer-transformer",
+    ),
+    "GPT-2": Source("Model card", "https://github.com/openai/gpt-2/blob/master/model_card.md"),
+    "GPT-2 layers": Source(
+        "12 layers of 768 and 48 layers of 1600, 50,257 tokens", "https://github.com/openai/gpt-2", COUNTED
+    ),
+    "Whisper": Source("Table of the released models", "https://github.com/openai/whisper"),
+    "Llama 2 layers": Source(
+        "32 layers of 4096, feed-forward 11,008, 32,000 tokens",
+        "https://huggingface.co/meta-llama/Llama-2-7b-hf",
+        COUNTED,
+    ),
+    "Mistral layers": Source(
+        "32 layers of 4096, feed-forward 14,336, 8 of 32 heads for keys, 32,000 tokens",
+        "https://huggingface.co/mistralai/Mistral-7B-v0.1",
+        COUNTED,
+    ),
+    "Jasper": Source(
+        "Jasper 10x5 with dense residuals", f"{_EXAMPLES}/tree/master/PyTorch/SpeechRecognition/Jasper"
+    ),
+    "QuartzNet": Source(
+        "OpenVINO's page of quartznet-15x5-en",
+        "https://docs.openvino.ai/2021.4/omz_models_model_quartznet_15x5_en.html",
+    ),
+    "wav2vec 2.0": Source("SUPERB: models and their parameters", "https://arxiv.org/abs/2105.01051", QUOTED),
+    "NCF layers": Source(
+        "Factors 64, layers 256-256-128-64, 138,493 users and 26,744 items of ML-20m",
+        f"{_EXAMPLES}/tree/master/PyTorch/Recommendation/NCF",
+        COUNTED,
     ),
 }
 
@@ -122,10 +159,18 @@ class _Size(NamedTuple):
 
 
 def _published(
-    family: str, gradient_mb: float, minibatch: int, forward_ms: float, backward_ms: float, source: str
+    family: str,
+    gradient_mb: float,
+    minibatch: int,
+    forward_ms: float,
+    backward_ms: float,
+    source: str,
+    size_source: str,
 ) -> KnownModel:
-    """Return a model whose source gives size and both passes, measured on V100-class GPUs."""
-    return KnownModel(family, gradient_mb, minibatch, forward_ms, backward_ms, "V100", "", source, source)
+    """Return a model whose source gives the times, measured on V100-class GPUs."""
+    return KnownModel(
+        family, gradient_mb, minibatch, forward_ms, backward_ms, "V100", "", source, size_source
+    )
 
 
 def _measured(
@@ -165,11 +210,11 @@ _RESNET50 = _Size("vision", 25.557, "torchvision")
 _RESNEXT101 = _Size("vision", 44.2, "timm")
 _EFFICIENTNET_B0 = _Size("vision", 5.2885, "torchvision")
 _EFFICIENTNET_B4 = _Size("vision", 19.3416, "torchvision")
-_BERT_BASE = _Size("language", 110, "Devlin et al. 2019")
-_BERT_LARGE = _Size("language", 340, "Devlin et al. 2019")
-_TRANSFORMER_XL = _Size("language", 257, "Dai et al. 2019")
-_JASPER = _Size("speech", 333, "Li et al. 2019")
-_NCF = _Size("recommendation", 31.83, "NVIDIA, NCF")
+_BERT_BASE = _Size("language", 110, "BERT")
+_BERT_LARGE = _Size("language", 340, "BERT")
+_TRANSFORMER_XL = _Size("language", 257, "Transformer-XL")
+_JASPER = _Size("speech", 333, "Jasper")
+_NCF = _Size("recommendation", 31.83, "NCF layers")
 _SQUAD = "SQuAD fine-tuning"
 
 
@@ -177,19 +222,19 @@ def _mpt(
     parameters_m: float, gpu: str, minibatch: int, tokens_per_s: float, length: int = 2048
 ) -> KnownModel:
     size = _Size("language", parameters_m, "MosaicML")
-    note = f"sequences of {length} tokens"
+    note = f"microbatches of sequences of {length} tokens"
     return _measured(size, gpu, minibatch, tokens_per_s / length, "MosaicML", note, "bf16")
 
 
 # Plans and generated workloads depend on the numbers of the first seven.
 CATALOGUE: Mapping[str, KnownModel] = {
-    "resnet50": _published("vision", 99.2, 16, 25.0, 37.0, _WANG),
-    "vgg16": _published("vision", 526.4, 16, 36.0, 54.0, _WANG),
-    "inception-v3": _published("vision", 103.0, 16, 35.0, 52.0, _WANG),
-    "lstm-ptb": _published("language", 251.8, 16, 32.0, 47.0, _WANG),
-    "bert-base": _published("language", 438.0, 4, 59.0, 119.0, _MURI),
-    "gpt2-small": _published("language", 498.0, 4, 142.0, 284.0, _MURI),
-    "resnet18": _published("vision", 47.0, 128, 260.0, 519.0, _MURI),
+    "resnet50": _published("vision", 99.2, 16, 25.0, 37.0, _WANG, _WANG),
+    "vgg16": _published("vision", 526.4, 16, 36.0, 54.0, _WANG, _WANG),
+    "inception-v3": _published("vision", 103.0, 16, 35.0, 52.0, _WANG, _WANG),
+    "lstm-ptb": _published("language", 251.8, 16, 32.0, 47.0, _WANG, _WANG),
+    "bert-base": _published("language", 438.0, 4, 59.0, 119.0, _MURI, "BERT layers"),
+    "gpt2-small": _published("language", 498.0, 4, 142.0, 284.0, _MURI, "GPT-2 layers"),
+    "resnet18": _published("vision", 47.0, 128, 260.0, 519.0, _MURI, "torchvision"),
     # Vision; samples per second are images.
     "resnet50-v100": _measured(_RESNET50, "V100 16 GB", 256, 1200, "NVIDIA", "ImageNet"),
     "resnet50-a100": _measured(_RESNET50, "A100 80 GB", 256, 2470, "NVIDIA", "ImageNet"),
@@ -240,20 +285,20 @@ CATALOGUE: Mapping[str, KnownModel] = {
     "vit-l-16": _sized(_Size("vision", 304.327, "torchvision")),
     "swin-b": _sized(_Size("vision", 87.768, "torchvision")),
     "convnext-base": _sized(_Size("vision", 88.591, "torchvision")),
-    "roberta-large": _sized(_Size("language", 355, "Liu et al. 2019")),
-    "t5-base": _sized(_Size("language", 220, "Raffel et al. 2020")),
-    "t5-large": _sized(_Size("language", 770, "Raffel et al. 2020")),
-    "gpt2-medium": _sized(_Size("language", 355, "OpenAI, GPT-2")),
-    "gpt2-large": _sized(_Size("language", 774, "OpenAI, GPT-2")),
-    "gpt2-xl": _sized(_Size("language", 1558, "OpenAI, GPT-2")),
-    "llama2-7b": _sized(_Size("language", 6738.4, "Meta")),
-    "mistral-7b": _sized(_Size("language", 7240, "Mistral AI")),
-    "whisper-small": _sized(_Size("speech", 244, "OpenAI, Whisper")),
-    "whisper-medium": _sized(_Size("speech", 769, "OpenAI, Whisper")),
-    "whisper-large": _sized(_Size("speech", 1550, "OpenAI, Whisper")),
-    "wav2vec2-base": _sized(_Size("speech", 95, "Baevski et al. 2020")),
-    "wav2vec2-large": _sized(_Size("speech", 317, "Baevski et al. 2020")),
-    "quartznet-15x5": _sized(_Size("speech", 18.9, "Kriman et al. 2020")),
+    "roberta-large": _sized(_Size("language", 355, "RoBERTa")),
+    "t5-base": _sized(_Size("language", 220, "T5")),
+    "t5-large": _sized(_Size("language", 770, "T5")),
+    "gpt2-medium": _sized(_Size("language", 355, "GPT-2")),
+    "gpt2-large": _sized(_Size("language", 774, "GPT-2")),
+    "gpt2-xl": _sized(_Size("language", 1557.6, "GPT-2 layers")),
+    "llama2-7b": _sized(_Size("language", 6738.4, "Llama 2 layers")),
+    "mistral-7b": _sized(_Size("language", 7241.7, "Mistral layers")),
+    "whisper-small": _sized(_Size("speech", 244, "Whisper")),
+    "whisper-medium": _sized(_Size("speech", 769, "Whisper")),
+    "whisper-large": _sized(_Size("speech", 1550, "Whisper")),
+    "wav2vec2-base": _sized(_Size("speech", 95.04, "wav2vec 2.0")),
+    "wav2vec2-large": _sized(_Size("speech", 317.38, "wav2vec 2.0")),
+    "quartznet-15x5": _sized(_Size("speech", 18.9, "QuartzNet")),
 }
 
 # Models that describe a job without further fields: for workloads, traces and the lab.

@@ -14,7 +14,7 @@ from ringsched.errors import InputError
 from ringsched.formats.decode import parse
 from ringsched.formats.files import read_text
 from ringsched.formats.scenario import load_scenario
-from ringsched.formats.traces.table import TraceRow
+from ringsched.formats.traces.rows import TraceRow
 from ringsched.model import Cluster, Contention, Scenario, Time
 from ringsched.model.checks import MAX_GPUS, integer, shown
 from ringsched.model.cluster import INTER_SERVER_GBPS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -12,8 +13,9 @@ from typing import NamedTuple
 from ringsched.errors import UnknownName
 from ringsched.formats.catalogue import TIMED
 from ringsched.formats.traces.formats import catalogue_model
-from ringsched.formats.traces.table import Figures, TraceRow
+from ringsched.formats.traces.rows import Figures, TraceRow
 from ringsched.model import Cluster, Contention, Job
+from ringsched.model.checks import MAX_INTEGER
 from ringsched.workloads.draw import JOBS, Draw
 from ringsched.workloads.load import best_taus
 
@@ -107,6 +109,40 @@ class Kind(NamedTuple):
         )
 
 
+class JobsLike:
+    """Makes jobs that differ from a checked one in name, iterations and submit only.
+
+    A trace has a million jobs of a few kinds. Checking each takes three times as long as copying.
+    """
+
+    _OWN = ("name", "iterations", "submit_s")
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        first = kind.job("first", 1, 0.0)
+        self._same = [
+            (getattr(Job, field.name).__set__, getattr(first, field.name))
+            for field in fields(Job)
+            if field.name not in self._OWN
+        ]
+
+    def job(self, name: str, iterations: int, submit_s: float) -> Job:
+        """Return a job of the kind; the name can be printed, and there is at least one iteration."""
+        if iterations > MAX_INTEGER or not submit_s >= 0:
+            return self._kind.job(name, iterations, submit_s)  # which says what is wrong
+        job = _NEW(Job)
+        _SET_NAME(job, name)
+        _SET_ITERATIONS(job, iterations)
+        _SET_SUBMIT(job, submit_s)
+        for set_field, value in self._same:
+            set_field(job, value)
+        return job
+
+
+_NEW = object.__new__
+_SET_NAME, _SET_ITERATIONS, _SET_SUBMIT = (getattr(Job, name).__set__ for name in JobsLike._OWN)
+
+
 def kinds_of(
     rows: Sequence[TraceRow],
     models: Sequence[str],
@@ -180,15 +216,18 @@ class ModelCounts(NamedTuple):
 
 def counted_models(rows: Sequence[TraceRow], models: Sequence[str], *, use_figures: bool) -> ModelCounts:
     """Return what became of the models that the trace names."""
-    named = Counter((row.model, model) for row, model in zip(rows, models, strict=True) if row.model)
-    similar = {
-        (name, model): count
-        for (name, model), count in named.items()
-        if name and model == catalogue_model(name) != name.lower()
-    }
+    named = Counter(
+        (row.model, model, use_figures and row.figures is not None)
+        for row, model in zip(rows, models, strict=True)
+        if row.model
+    )
+    similar: Counter[tuple[str, str]] = Counter()
     from_trace: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
-    for row in rows:
-        if row.model and catalogue_model(row.model) is None:
-            (from_trace if use_figures and row.figures is not None else unknown)[row.model] += 1
-    return ModelCounts(similar, dict(from_trace), dict(unknown))
+    for (name, model, has_figures), count in named.items():
+        known = catalogue_model(name)
+        if known is None:
+            (from_trace if has_figures else unknown)[str(name)] += count
+        elif model == known != str(name).lower():
+            similar[str(name), model] += count
+    return ModelCounts(dict(similar), dict(from_trace), dict(unknown))

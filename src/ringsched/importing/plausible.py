@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from ringsched.errors import InputError
-from ringsched.formats.traces.table import BadRow, TraceRow
+from ringsched.formats.traces.rows import BadRow, TraceRow
 from ringsched.formatting import counted, duration
 from ringsched.importing.report import Tally
 
@@ -67,8 +67,10 @@ def _check_instants(rows: Sequence[TraceRow], path: Path, hint: str) -> None:
     if middle > YEAR_5000_S:
         first = rows[0]
         year = 1970 + int(middle / YEAR_S)
+        unit = "ms" if middle < YEAR_5000_S * 1e3 else "us" if middle < YEAR_5000_S * 1e6 else "ns"
         raise InputError(
-            f"submit time {first.submit:g} is in the year {year} if it is seconds since 1970; {hint}",
+            f"submit time {first.submit:g} is in the year {year} if it is seconds since 1970; "
+            f"{hint.replace(' ms', f' {unit}')}",
             place=f"line {first.line}",
             file=str(path),
         )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ringsched.contention.over_time import Stay, iterations_done
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.formats.traces.table import BadRow, Recorded, TraceRow
+from ringsched.formats.traces.rows import BadRow, Recorded, TraceRow
 from ringsched.importing.cluster import USUAL_CONTENTION
 from ringsched.importing.models import Kind
 from ringsched.importing.report import Tally

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringsched.errors import InputError
-from ringsched.formats.traces.table import BadRow, TraceRow
+from ringsched.formats.traces.rows import BadRow, TraceRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,7 @@ class Tally:
         self._strict = strict
         self._dropped: dict[str, tuple[int, int]] = {}  # reason -> count and first line
         self.rows_read = 0
+        self.first_malformed: BadRow | None = None
 
     def jobs(self, rows: Iterable[TraceRow | BadRow]) -> Iterator[TraceRow]:
         """Yield the rows that are jobs."""
@@ -96,6 +97,8 @@ class Tally:
         if self._strict and row.is_malformed:
             place = f"line {row.line}"
             raise InputError(row.problem or "", field=row.field, place=place, file=str(self.path))
+        if row.is_malformed and self.first_malformed is None:
+            self.first_malformed = row
         count, first = self._dropped.get(row.reason, (0, row.line))
         self._dropped[row.reason] = (count + 1, min(first, row.line))
 

@@ -15,8 +15,8 @@ from ringsched.errors import InputError, UnknownName
 from ringsched.formats.traces.formats import FORMATS, check_takes
 from ringsched.formats.traces.lingjun import read_topology
 from ringsched.formats.traces.options import ReadOptions
+from ringsched.formats.traces.rows import BadRow, NotThisFormat, TraceRow
 from ringsched.formats.traces.suggest import suggestion
-from ringsched.formats.traces.table import BadRow, NotThisFormat, TraceRow
 from ringsched.importing.cluster import (
     ENOUGH_FOR,
     GPUS_PER_SERVER,
@@ -30,6 +30,7 @@ from ringsched.importing.models import (
     DRAWN,
     NO_COMMUNICATION,
     UNKNOWN,
+    JobsLike,
     Kind,
     check_unknown_models,
     counted_models,
@@ -175,11 +176,15 @@ class _Imported(NamedTuple):
 def _read(path: Path, format: str, options: ReadOptions, tally: Tally) -> list[TraceRow]:
     """Return the jobs of a file whose times can be believed."""
     try:
-        rows = list(_once_each(tally.jobs(FORMATS[format].rows(path, options)), tally))
+        read = tally.jobs(FORMATS[format].rows(path, options))
+        rows = _once_each(read, tally, options, ids_only=format != "csv")
     except NotThisFormat as error:
         hint = suggestion(path, format)
         problem = f"{error.problem}; {hint}" if hint else error.problem
         raise InputError(problem, place=error.place, file=error.file) from None
+    if not rows and (bad := tally.first_malformed) is not None:
+        problem = f"{bad.problem}; no row of the file is a job"
+        raise InputError(problem, field=bad.field, place=f"line {bad.line}", file=str(path))
     takes_unit = "time_unit" in FORMATS[format].takes
     is_sure = bool(options.time_unit) or "duration" in options.units_named or format not in UNSURE_UNITS
     return plausible(rows, tally, path, takes_unit=takes_unit, is_sure=is_sure)
@@ -297,16 +302,27 @@ def _check_as_plan(format: str, cluster: object, options: ReadOptions) -> None:
         )
 
 
-def _once_each(rows: Iterable[TraceRow], tally: Tally) -> Iterator[TraceRow]:
-    """Yield the rows whose name none before them has."""
-    seen: set[str] = set()
-    for row in rows:
-        if row.name in seen:
-            problem = f"is the same as that of an earlier job, {shown(row.name)}"
-            tally.drop(BadRow(SAME_NAME, field="the name", problem=problem).on(row.line))
-        else:
-            seen.add(row.name)
-            yield row
+MANY = 0.2  # part of the jobs
+
+
+def _once_each(
+    rows: Iterable[TraceRow], tally: Tally, options: ReadOptions, *, ids_only: bool
+) -> list[TraceRow]:
+    """Return the rows whose name none before them has.
+
+    Where many rows share names, these are no ids, and the line makes them unique.
+    """
+    seen: dict[str, TraceRow] = {}
+    later = [row for row in rows if seen.setdefault(row.name, row) is not row]
+    kept = list(seen.values())
+    if not ids_only and len(later) > MANY * (len(kept) + len(later)):
+        options.note(f"{len(later)} of the jobs have the name of an earlier one: their line was added")
+        kept += [row._replace(name=f"{row.name} ({row.line})") for row in later]
+        return sorted(kept, key=lambda row: row.line)
+    for row in later:
+        problem = f"is the same as that of an earlier job, {shown(row.name)}"
+        tally.drop(BadRow(SAME_NAME, field="the name", problem=problem).on(row.line))
+    return kept
 
 
 def _fitting(rows: Iterable[TraceRow], capacity: int, reason: str, tally: Tally) -> list[TraceRow]:
@@ -327,12 +343,13 @@ def _scenario(
 ) -> Scenario:
     probes = {kind: kind.job(f"kind {at}", 1, 0.0) for at, kind in enumerate(sorted(set(kinds)))}
     tau_s = best_taus(probes, recorded.cluster, recorded.contention)
+    made_by = {kind: JobsLike(kind).job for kind in probes}
     first = rows[0].submit if rows else 0.0
 
     def job(row: TraceRow, kind: Kind) -> Job:
         iterations = iterations_of(row.duration_s, tau_s[kind])
         # To the microsecond: milliseconds times 0.001 are not exact.
-        return kind.job(row.name, iterations, round(row.submit - first, 6))
+        return made_by[kind](row.name, iterations, round(row.submit - first, 6))
 
     return Scenario(
         name=name,

@@ -86,6 +86,13 @@ def _checked(value: Any, field: str, check: Callable[..., Any], *, minimum: int)
 
 def planned(problem: Problem, policy: Policy, settings: Settings, observer: Observer | None = None) -> Plan:
     """Return the plan that a policy makes while an observer watches."""
+    return planned_with_run(problem, policy, settings, observer)[0]
+
+
+def planned_with_run(
+    problem: Problem, policy: Policy, settings: Settings, observer: Observer | None = None
+) -> tuple[Plan, Run]:
+    """Return the same plan, and its run, for figures that would have to simulate it again."""
     policy.check_model(problem.scenario.contention)
     watch = _Watch(instance(observer or Observer(), "observer", Observer), settings.limits.when)
     settings = replace(
@@ -98,7 +105,7 @@ def planned(problem: Problem, policy: Policy, settings: Settings, observer: Obse
     candidate = policy.candidate(problem, settings) if problem.num_jobs else Candidate(Run((), (), ()), {})
     if candidate is None:
         raise _infeasible(problem, policy, settings)
-    return _plan(problem, candidate, policy, settings)
+    return _plan(problem, candidate, policy, settings), candidate.run
 
 
 class _Watch:

@@ -53,6 +53,13 @@ def _add_servers(value: Any) -> AddServers:
     return AddServers(count=value["count"], gpus=value.get("gpus"))
 
 
+def _link_factor(value: Any) -> LinkFactor:
+    if not isinstance(value, dict):
+        return LinkFactor(factor=value)
+    check_keys(value, ("factor", "level"), ("factor",), "link_factor")
+    return LinkFactor(factor=value["factor"], level=value.get("level"))
+
+
 def _contention(value: Any) -> OtherContention:
     fields = table(value, "contention")
     check_keys(fields, CONTENTION_KEYS, (), "contention")
@@ -65,7 +72,7 @@ _KINDS: Mapping[str, Callable[[Any], Change]] = {
     "add_servers": _add_servers,
     "remove_server": lambda value: RemoveServer(name=text(value, "remove_server")),
     "inter_server_gbps": lambda value: LinkSpeed(inter_server_gbps=value),
-    "link_factor": lambda value: LinkFactor(factor=value),
+    "link_factor": _link_factor,
     "contention": _contention,
 }
 

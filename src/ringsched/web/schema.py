@@ -206,7 +206,18 @@ CHANGE = object_schema(
         },
         "remove_server": {"type": "string"},
         "inter_server_gbps": {"type": "number", **_POSITIVE},
-        "link_factor": {"type": "number", **_POSITIVE},
+        "link_factor": {
+            "oneOf": [
+                {"type": "number", **_POSITIVE},
+                object_schema(
+                    {
+                        "factor": {"type": "number", **_POSITIVE},
+                        "level": {"type": ["integer", "null"], "minimum": 0},
+                    },
+                    ["factor"],
+                ),
+            ]
+        },
         "contention": class_schema(Contention, model={"enum": list(model_names())}, table=None),
     },
     [],

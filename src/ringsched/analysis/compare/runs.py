@@ -18,7 +18,7 @@ from ringsched.errors import Infeasible, RingschedError, TooLarge
 from ringsched.model import Scenario
 from ringsched.model.objective import MAKESPAN, objective_named
 from ringsched.policies.custom import CustomPolicy, policy_of
-from ringsched.policies.plans import planned, settings_of
+from ringsched.policies.plans import planned_with_run, settings_of
 from ringsched.policies.table import policy_named
 
 NOT_RUN, OK, INFEASIBLE, TOO_LARGE = "not run", "ok", Infeasible.status, TooLarge.status
@@ -112,13 +112,13 @@ def run_task(task: Task) -> ComparisonRow:
         policy = policy_named(task.policy) if isinstance(task.policy, str) else policy_of(task.policy)
         seed, objective = task.row.seed or 0, task.row.objective
         settings = settings_of(policy, order=task.order, seed=seed, objective=objective, **task.limits)
-        plan = planned(problem, policy, settings)
+        plan, run = planned_with_run(problem, policy, settings)
     except Infeasible as error:
         planning_s = time.perf_counter() - started
         bound_s = lower_bounds(problem, objective_named(task.row.objective))[0].value_s
         return replace(task.row, status=error.status, lower_bound_s=bound_s, planning_s=planning_s)
     planning_s = time.perf_counter() - started
-    return replace(task.row, status=OK, planning_s=planning_s, **asdict(metrics_in(problem, plan)))
+    return replace(task.row, status=OK, planning_s=planning_s, **asdict(metrics_in(problem, plan, run)))
 
 
 # Planning code cannot import it (see the import layers), so it changes no row.

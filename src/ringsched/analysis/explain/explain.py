@@ -12,7 +12,7 @@ from ringsched.analysis.explain.ledger import (
     Ledger,
     LinkAccount,
 )
-from ringsched.analysis.explain.parts import NOTHING, Floats, Parts, Shares, Split, Timeline
+from ringsched.analysis.explain.parts import Floats, Parts, Shares, Split, Timeline
 from ringsched.analysis.planned_run import planned_run
 from ringsched.contention.network import Shape
 from ringsched.engine.problem import Problem, problem_of
@@ -57,10 +57,11 @@ def ledger_of(split: Split, plan: Plan) -> Ledger:
     jobs, shares = [], []
     lost_on_link = np.zeros(len(links))
     for at, shape in enumerate(split.shapes):
-        lost_s, share = NOTHING, Shares.none()
+        lost_s: list[float] = []
+        share = Shares.none()
         intervals = split.intervals(at) if shape.links else None
         if intervals is not None:
-            lost_s, share = intervals.lost_s, split.shares(at, intervals)
+            lost_s, share = intervals.lost_s.tolist(), split.shares(at, intervals)
             np.add.at(lost_on_link, np.array(shape.links)[intervals.bottleneck], lost_s)
         shares.append(share)
         parts, hidden_s = split.parts(at, lost_s), split.hidden_s(at, intervals)

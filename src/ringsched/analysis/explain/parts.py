@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from ringsched.engine.state import Run
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-NOTHING: Floats = np.zeros(0)
+FEW = 64  # intervals, for which Python is quicker than arrays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,37 +110,67 @@ class Split:
     def __init__(self, problem: Problem, run: Run) -> None:
         self.problem, self.run = problem, run
         self.shapes: tuple[Shape, ...] = tuple(problem.shape(gpus) for gpus in run.gpus)
-        self.timelines: tuple[Timeline, ...] = timelines_of(
-            run, self.shapes, len(problem.network.uplink_gbps)
-        )
         fabric = problem.fabric
-        most_jobs = max((int(line.num_jobs.max(initial=0)) for line in self.timelines), default=0)
-        # By number of jobs; f at 0 has no meaning.
-        self.factors = np.array([1.0, *(fabric.model.factor(n) for n in range(1, most_jobs + 1))])
+        self._alone_taus = [problem.alone_tau(job, shape) for job, shape in enumerate(self.shapes)]
         self._extremes = [Extremes(fabric, 0, may_use) for may_use in problem.eligibility.classes]
         self._best_taus: dict[tuple[int, bool, int, Work], float] = {}  # jobs are of few kinds
         rings = [fabric.ring(work, shape) for work, shape in zip(problem.works, self.shapes, strict=True)]
         self._paces = fabric.paces(rings, run.starts, run.finishes)
-        self._slows = np.array(
-            [fabric.model.silent_jobs_contend or work.exchange_gbit > 0 for work in problem.works],
-            dtype=np.bool_,
-        )
+        self._firsts = self._paces.first.tolist()
+        self._rates: dict[float, float] = {}  # few iteration times occur
+
+    @cached_property
+    def timelines(self) -> tuple[Timeline, ...]:
+        """The timeline of every node's uplink."""
+        return timelines_of(self.run, self.shapes, len(self.problem.network.uplink_gbps))
+
+    @cached_property
+    def factors(self) -> Floats:
+        """The factors by number of jobs on a link; that of 0 has no meaning."""
+        most_jobs = max((int(line.num_jobs.max(initial=0)) for line in self.timelines), default=0)
+        factor = self.problem.fabric.model.factor
+        return np.array([1.0, *(factor(number) for number in range(1, most_jobs + 1))])
+
+    @cached_property
+    def _slows(self) -> NDArray[np.bool_]:
+        always = self.problem.fabric.model.silent_jobs_contend
+        return np.array([always or work.exchange_gbit > 0 for work in self.problem.works], dtype=np.bool_)
 
     def parts_of(self, job: int) -> Parts:
         """Return the parts of a job's duration."""
-        return self.parts(job, self.intervals(job).lost_s if self.shapes[job].links else NOTHING)
+        if not self.shapes[job].links:
+            return self.parts(job, ())
+        is_short = self._firsts[job + 1] - self._firsts[job] <= FEW
+        return self.parts(job, self._lost_s(job) if is_short else self.intervals(job).lost_s.tolist())
 
-    def parts(self, job: int, lost_s: Floats) -> Parts:
+    def _lost_s(self, job: int) -> list[float]:
+        """Return what a job loses in each interval, as `intervals` does; quicker if there are few."""
+        clock, iterations, alone_tau = self.problem.clock, self.problem.iterations[job], self._alone_taus[job]
+        own = slice(self._firsts[job], self._firsts[job + 1])
+        taus = self._paces.tau[own].tolist()
+        if all(tau == alone_tau for tau in taus):
+            return []
+        instants = [*self._paces.instant[own].tolist(), float(self.run.finishes[job])]
+        lost_s, total, before = [], 0.0, 0.0
+        for tau, (begin, end) in zip(taus, pairwise(instants), strict=True):
+            rate = self._rates.get(tau) or self._rates.setdefault(tau, clock.rate(tau))
+            total += clock.done(end - begin, rate)
+            done = min(total, iterations)
+            lost_s.append((done - before) * (tau - alone_tau))
+            before = done
+        return lost_s
+
+    def parts(self, job: int, lost_s: Sequence[float]) -> Parts:
         """Return the parts of a job's duration, given what it loses in each interval."""
         problem, clock = self.problem, self.problem.clock
-        iterations, alone_tau = self._completed(job), self._alone_tau(job)
+        iterations, alone_tau = self._completed(job), self._alone_taus[job]
         best_tau = alone_tau  # a running job cannot choose its placement
         if job not in problem.running:
             best_tau = self._best_tau(job)
         duration_s = clock.seconds(self.run.finishes[job] - self.run.starts[job])
         # Rounding may put the best case slightly above an equal placement.
         spreading_s = max(0.0, iterations * (alone_tau - best_tau))
-        parts_s = (iterations * best_tau, spreading_s, math.fsum(lost_s.tolist()))
+        parts_s = (iterations * best_tau, spreading_s, math.fsum(lost_s))
         # In multiples of the duration's last bit, so that sums of floats are exact.
         bit = math.ulp(max(duration_s, *parts_s))
         best_case_s, spreading_s, contention_s = (round(part_s / bit) * bit for part_s in parts_s)
@@ -159,7 +191,7 @@ class Split:
         bottleneck = np.searchsorted(links, np.maximum(paces.link[own], links[0]))
         taus = paces.tau[own]
         done = self._iterations_in(job, taus, np.diff(instants))
-        lost_s = done * (taus - self._alone_tau(job))
+        lost_s = done * (taus - self._alone_taus[job])
         work, hidden_s = self.problem.works[job], np.zeros(len(taus))
         if work.overlap > 0:
             hidden_s = done * np.array([hidden_in(work, tau) for tau in taus.tolist()])
@@ -169,7 +201,7 @@ class Split:
         """Return the communication that a job's backward passes hide; without intervals it is alone."""
         if intervals is not None:
             return math.fsum(intervals.hidden_s.tolist())
-        return self._completed(job) * hidden_in(self.problem.works[job], self._alone_tau(job))
+        return self._completed(job) * hidden_in(self.problem.works[job], self._alone_taus[job])
 
     def shares(self, job: int, intervals: Intervals) -> Shares:
         """Return the shares of the jobs that slow a job: equal parts for those on the bottleneck."""
@@ -222,6 +254,3 @@ class Split:
             extremes = self._extremes[group]
             self._best_taus[key] = extremes.best_case_tau(problem.works[job], gpus, balanced=balanced)
         return self._best_taus[key]
-
-    def _alone_tau(self, job: int) -> float:
-        return self.problem.alone_tau(job, self.shapes[job])

@@ -33,6 +33,7 @@ def read_table(path: Path, *, levels: Sequence[str] | None = None) -> Topology:
     at, header = rows[0]
     if twice := [name for name in header if header.count(name) > 1]:
         raise InputError(f"has the column {twice[0]!r} twice", place=at)
+    _check_header(header, rows)
     host = next((name for name in header if name.lower() in HOSTS), header[0])
     gpus = next((name for name in header if name.lower() in GPUS), None)
     chosen = list(levels or [name for name in header if name not in (host, gpus)])
@@ -69,6 +70,14 @@ def _rows(path: Path) -> list[tuple[str, list[str]]]:
             raise InputError(f"is not valid CSV: {error}", place=place) from None
         rows.append((place, [cell.strip() for cell in cells]))
     return rows
+
+
+def _check_header(header: list[str], rows: list[tuple[str, list[str]]]) -> None:
+    """Raise if the first line is a row: a name of it is also below."""
+    for column, name in enumerate(header):
+        if any(name == cells[column] for _, cells in rows[1:] if column < len(cells)):
+            problem = f"is a row, not a header: {name!r} is also below; add a line such as host,leaf,spine"
+            raise InputError(problem, place=rows[0][0])
 
 
 def _upwards(columns: list[int], rows: list[list[str]]) -> list[int]:

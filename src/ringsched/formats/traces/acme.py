@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ringsched.formats.traces.table import Cells, Table, TraceRow, checked_duration_s
+from ringsched.formats.traces.rows import TraceRow, checked_duration_s
+from ringsched.formats.traces.table import Cells, Table
 
 
 def _read(row: Cells) -> TraceRow:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ringsched.formats.traces import tiresias
-from ringsched.formats.traces.options import UNITS_S, Units
+from ringsched.formats.traces.options import Units
 from ringsched.formats.traces.table import Table
+from ringsched.formats.traces.values import UNITS_S
 
 # `expect_time_list` is what tells it from the format of Tiresias, whose times are in seconds.
 CHRONUS = Table(

@@ -19,9 +19,9 @@ from ringsched.formats.traces.muri import MURI
 from ringsched.formats.traces.openb import OPENB
 from ringsched.formats.traces.options import ReadOptions
 from ringsched.formats.traces.philly import PHILLY, PHILLY_JSON
+from ringsched.formats.traces.rows import BadRow, TraceRow
 from ringsched.formats.traces.sacct import SACCT
 from ringsched.formats.traces.swf import SWF
-from ringsched.formats.traces.table import BadRow, TraceRow
 from ringsched.formats.traces.tiresias import TIRESIAS
 
 # The same model under another name, or the member of its family that the catalogue has.

@@ -5,7 +5,8 @@ Variants name the model in `model_name`.
 
 from __future__ import annotations
 
-from ringsched.formats.traces.table import Cells, Table, TraceRow
+from ringsched.formats.traces.rows import TraceRow
+from ringsched.formats.traces.table import Cells, Table
 
 
 def _read(row: Cells) -> TraceRow:

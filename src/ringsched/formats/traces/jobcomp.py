@@ -9,22 +9,21 @@ from pathlib import Path
 
 from ringsched.errors import InputError
 from ringsched.formats.traces.options import ReadOptions, RowFilter
+from ringsched.formats.traces.rows import (
+    NO_SUBMIT,
+    BadRow,
+    NotThisFormat,
+    TraceRow,
+    checked_duration_s,
+)
 from ringsched.formats.traces.slurm import (
     checked_gpus,
     checked_times,
     name_of_job,
     recorded_on,
 )
-from ringsched.formats.traces.table import (
-    ABSENT,
-    NO_SUBMIT,
-    BadRow,
-    NotThisFormat,
-    TraceRow,
-    checked_duration_s,
-    instant_of,
-    open_trace,
-)
+from ringsched.formats.traces.table import open_trace
+from ringsched.formats.traces.values import ABSENT, instant_of
 
 # A value may hold blanks, so it ends where the next key begins.
 _PAIR = re.compile(r"(?:^|\s)([A-Z]\w*)=(.*?)(?=\s[A-Z]\w*=|\s*$)")

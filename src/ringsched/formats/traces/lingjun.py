@@ -9,19 +9,21 @@ from pathlib import Path
 
 from ringsched.errors import InputError
 from ringsched.formats.traces.options import ReadOptions
-from ringsched.formats.traces.table import (
+from ringsched.formats.traces.rows import (
     NEVER_STARTED,
     STILL_RUNNING,
-    TABLE_OPTIONS,
     BadRow,
-    Cells,
-    Layout,
     Recorded,
-    Table,
     TraceRow,
-    cells_of,
     checked_duration_s,
     malformed,
+)
+from ringsched.formats.traces.table import (
+    TABLE_OPTIONS,
+    Cells,
+    Layout,
+    Table,
+    cells_of,
     open_table,
 )
 from ringsched.model.checks import shown

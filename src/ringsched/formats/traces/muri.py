@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ringsched.formats.traces.options import UNITS_S, Units
-from ringsched.formats.traces.table import Cells, Figures, Table, TraceRow
+from ringsched.formats.traces.options import Units
+from ringsched.formats.traces.rows import Figures, TraceRow
+from ringsched.formats.traces.table import Cells, Table
+from ringsched.formats.traces.values import UNITS_S
 
 MILLISECOND_S = UNITS_S["ms"]
 

@@ -8,16 +8,14 @@ from pathlib import Path
 
 from ringsched.formats.traces.generic import PART_OF_A_GPU, ROUNDED
 from ringsched.formats.traces.options import DROP, ReadOptions
-from ringsched.formats.traces.table import (
+from ringsched.formats.traces.rows import (
     NEVER_STARTED,
     STILL_RUNNING,
-    TABLE_OPTIONS,
     BadRow,
-    Cells,
-    Table,
     TraceRow,
     checked_duration_s,
 )
+from ringsched.formats.traces.table import TABLE_OPTIONS, Cells, Table
 
 WHOLE_GPU = 1000  # thousandths
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ringsched.errors import InputError, UnknownName, did_you_mean
+from ringsched.formats.traces.values import UNITS_S
 from ringsched.model.checks import choice, integer, shown
 
-UNITS_S: Mapping[str, float] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 TIMES = ("submit", "duration", "start", "end")
 ROUND, DROP = "round", "drop"
 FRACTIONAL = (ROUND, DROP)

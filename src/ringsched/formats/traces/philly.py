@@ -11,22 +11,20 @@ from typing import IO, Any
 
 from ringsched.errors import InputError
 from ringsched.formats.traces.options import ReadOptions
-from ringsched.formats.traces.table import (
+from ringsched.formats.traces.rows import (
     NEVER_STARTED,
     NO_GPU,
     NO_SUBMIT,
     STILL_RUNNING,
     BadRow,
-    Cells,
     NotThisFormat,
     Recorded,
-    Table,
     TraceRow,
     checked_duration_s,
-    instant_of,
     malformed,
-    open_trace,
 )
+from ringsched.formats.traces.table import Cells, Table, open_trace
+from ringsched.formats.traces.values import instant_of
 from ringsched.model.checks import shown
 
 CHUNK = 1 << 20

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ringsched.formats.traces.generic import elapsed_s
 from ringsched.formats.traces.options import ReadOptions
+from ringsched.formats.traces.rows import (
+    NO_SUBMIT,
+    BadRow,
+    NotThisFormat,
+    TraceRow,
+    checked_duration_s,
+)
 from ringsched.formats.traces.slurm import (
     checked_gpus,
     checked_times,
@@ -14,17 +20,13 @@ from ringsched.formats.traces.slurm import (
     recorded_on,
 )
 from ringsched.formats.traces.table import (
-    NO_SUBMIT,
-    BadRow,
     Cells,
     Layout,
     Lines,
-    NotThisFormat,
-    TraceRow,
-    checked_duration_s,
     open_table,
     read_rows,
 )
+from ringsched.formats.traces.values import elapsed_s
 
 RESOURCES = ("alloctres", "reqtres", "allocgres", "reqgres")
 USUAL_FIELDS = "JobID,Submit,Start,End,State,AllocTRES,NodeList"
@@ -71,7 +73,7 @@ class Sacct:
         """Yield every line: a job, or why it is none."""
         with open_table(path) as lines:
             _check(lines, path)
-            layout = Layout(lines.columns, zone=options.time_zone)
+            layout = Layout(lines.columns, zone=options.time_zone, delimiter=lines.delimiter)
             yield from read_rows(lines, layout, options, _read)
 
 

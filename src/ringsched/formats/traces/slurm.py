@@ -6,8 +6,8 @@ import re
 
 from ringsched.errors import InputError
 from ringsched.formats.host_lists import expand
-from ringsched.formats.traces.generic import split_evenly
-from ringsched.formats.traces.table import (
+from ringsched.formats.traces.places import split_evenly
+from ringsched.formats.traces.rows import (
     NEVER_STARTED,
     NO_GPU,
     STILL_RUNNING,

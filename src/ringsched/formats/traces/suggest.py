@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ringsched.errors import InputError
 from ringsched.formats.traces.formats import FORMATS
-from ringsched.formats.traces.generic import unit_in_name
 from ringsched.formats.traces.sacct import RESOURCES
 from ringsched.formats.traces.swf import NUM_FIELDS
-from ringsched.formats.traces.table import delimiter_of, header_of, open_trace
+from ringsched.formats.traces.table import delimiter_of, header_line, header_of, open_trace
+from ringsched.formats.traces.values import is_number, without_unit
 
 _LINES = 200  # looked at
 _LONGEST = 20_000  # characters of a line
@@ -89,21 +89,18 @@ def likely_map(header: Sequence[str]) -> dict[str, str]:
 
 
 def _plain(column: str) -> str:
-    text = column.lower()
-    if unit_in_name(text):
-        text = re.sub(r"[^a-z0-9]+[a-z]+[^a-z0-9]*$", "", text)
-    return re.sub(r"[^a-z0-9]", "", text)
+    return re.sub(r"[^a-z0-9]", "", without_unit(column).lower())
 
 
 def looks_like(lines: Sequence[str]) -> str | None:
     """Return the format that the beginning of a file fits, the closest of several."""
-    first = next((line for line in lines if line.strip()), "").strip()
+    first = _header(lines).strip()
     if first.startswith("["):
         return "philly-json" if any('"attempts"' in line for line in lines) else None
     if "JobId=" in first and "JobState=" in first:
         return "jobcomp"
     rows = [line.split() for line in lines if line.strip() and not line.lstrip().startswith(";")]
-    if rows and len(rows[0]) == NUM_FIELDS and all(map(_is_number, rows[0])):
+    if rows and len(rows[0]) == NUM_FIELDS and all(map(is_number, rows[0])):
         return "swf"
     columns = {name.lower() for name in header_of(first, delimiter_of(first))}
     if {"jobid", "submit", "start"} <= columns and columns & set(RESOURCES):
@@ -116,12 +113,9 @@ def looks_like(lines: Sequence[str]) -> str | None:
     return max(fits, key=fits.__getitem__) if fits else None
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _header(lines: Sequence[str]) -> str:
+    written = [line for line in lines if line.strip()]
+    return written[header_line(written)].lstrip("#") if written else ""
 
 
 def suggestion(path: Path, format: str) -> str:
@@ -142,7 +136,7 @@ def suggestion(path: Path, format: str) -> str:
         return f"this looks like lingjun: ringsched import lingjun {path} --worker-table FILE"
     if fitting is not None and fitting != format:
         return f"this looks like {fitting}: ringsched import {fitting} {path}"
-    first = next((line for line in lines if line.strip()), "")
+    first = _header(lines)
     header = header_of(first, delimiter_of(first))
     mapped = likely_map(header)
     if len(header) < 2 or not mapped.keys() & {"submit", "gpus", "duration"}:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ringsched.errors import InputError
 from ringsched.formats.traces.options import ReadOptions, Units
-from ringsched.formats.traces.table import (
+from ringsched.formats.traces.rows import (
     NEVER_STARTED,
     NO_GPU,
     NO_SUBMIT,
@@ -17,8 +17,8 @@ from ringsched.formats.traces.table import (
     TraceRow,
     checked_duration_s,
     malformed,
-    open_trace,
 )
+from ringsched.formats.traces.table import open_trace
 from ringsched.model.checks import shown
 
 NUM_FIELDS = 18

@@ -1,141 +1,77 @@
-"""Traces as streams of rows, each a job or the reason why it is none; tables are read line by line."""
+"""Tables: how a file is opened, where its header is, and how its lines are read."""
 
 from __future__ import annotations
 
+import bz2
+import codecs
 import csv
 import gzip
 import io
-import math
-import re
+import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, tzinfo
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from ringsched.errors import InputError, did_you_mean
 from ringsched.formats.files import reading
 from ringsched.formats.traces.options import SECONDS, ReadOptions, RowFilter, Units
+from ringsched.formats.traces.rows import (
+    NO_GPU,
+    NO_SUBMIT,
+    BadRow,
+    NotThisFormat,
+    TraceRow,
+    checked_duration_s,
+    malformed,
+)
+from ringsched.formats.traces.values import instant, is_absent, number_of
 from ringsched.model.checks import shown
 
-GZIP_MAGIC = b"\x1f\x8b"
+# What the first bytes of a file say.
+_PACKED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
+    b"\x1f\x8b": lambda file: cast("IO[bytes]", gzip.GzipFile(fileobj=file)),
+    b"BZh": lambda file: cast("IO[bytes]", bz2.BZ2File(file)),
+    b"\xfd7zXZ": lambda file: cast("IO[bytes]", lzma.LZMAFile(filename=file)),  # noqa: SIM115 - the caller closes it
+}
+_NOT_TEXT = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "packed with zstd", b"PAR1": "Parquet"}
+_LOOKED_AT = 4096
 
 
 @contextmanager
 def open_trace(path: Path) -> Iterator[IO[str]]:
-    """Open a trace; gzip is known by its first bytes, and what is not UTF-8 is replaced, not fatal."""
+    """Open a trace; packed ones are known by their first bytes, and what is not UTF-8 is replaced."""
     with reading(path):
         file = path.open("rb")
     with file:
         try:
-            packed = file.peek(2)[:2] == GZIP_MAGIC
-            source = cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
-            with io.TextIOWrapper(source, encoding="utf-8-sig", errors="replace") as text:
+            first = file.peek(8)
+            unpacked = next((opened for magic, opened in _PACKED.items() if first.startswith(magic)), None)
+            source = io.BufferedReader(cast("io.RawIOBase", unpacked(file))) if unpacked else file
+            with io.TextIOWrapper(source, encoding=_encoding(source, path), errors="replace") as text:
                 yield text
-        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError) as error:
             reason = str(error).rstrip(".").lower()
             raise InputError(f"is not whole or no gzip: {reason}", file=str(path)) from None
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}".lower(), file=str(path)) from None
+            raise InputError(f"cannot be read: {error.strerror or error}".lower(), file=str(path)) from None
 
 
-NO_GPU = "no GPU"
-NO_DURATION = "no duration"
-NO_SUBMIT = "no submit time"
-NEVER_STARTED = "never started"
-STILL_RUNNING = "no start or end recorded"
-
-
-class Recorded(NamedTuple):
-    """Where and when a job really ran; times in seconds since 1970.
-
-    A machine has the GPUs the job held there, or only their number where the record has no indices. They
-    are `split` if only the number of all GPUs is recorded.
-    """
-
-    start: float
-    end: float
-    gpus: Mapping[str, tuple[int, ...] | int]
-    is_split: bool = False
-
-
-class Figures(NamedTuple):
-    """What a trace itself says of an iteration; None where it does not.
-
-    `exchange_s` is a part of `iteration_s`.
-    """
-
-    iteration_s: float
-    exchange_s: float | None = None
-    gradient_mb: float | None = None
-
-
-class TraceRow(NamedTuple):
-    """One job of a trace; `submit` counts from wherever the trace does."""
-
-    line: int
-    submit: float
-    duration_s: float
-    gpus: int
-    name: str
-    model: str | None = None  # as the trace calls it
-    recorded: Recorded | None = None
-    figures: Figures | None = None
-    note: str | None = None  # what was changed; counted in the report
-    start: float | None = None  # where only the time is known, not the place
-
-
-class BadRow(Exception):
-    """A row that is no job.
-
-    Parameters
-    ----------
-    reason
-        Under which it is counted.
-    field, problem
-        What a strict import says about a malformed row; without them the row is in order, only
-        not a job that could be scheduled, such as one without GPUs.
-    """
-
-    def __init__(self, reason: str, *, field: str | None = None, problem: str | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.field = field
-        self.problem = problem
-        self.line = 0
-
-    def on(self, line: int) -> BadRow:
-        """Return itself with its line set."""
-        self.line = line
-        return self
-
-    @property
-    def is_malformed(self) -> bool:
-        """Whether a strict import ends here."""
-        return self.problem is not None
-
-
-def malformed(field: str, problem: str) -> BadRow:
-    """Return a malformed row, counted by field.
-
-    Examples
-    --------
-    >>> malformed("num_gpus", "must be an integer, not 'x'").reason
-    'malformed num_gpus'
-    """
-    return BadRow(f"malformed {field}", field=field, problem=problem)
-
-
-class NotThisFormat(InputError):
-    """A file that is not of the format it was said to be; another may fit."""
-
-
-ABSENT = frozenset({"", "none", "null", "nan", "na", "nat", "n/a", "unknown"})
-MOST = 1e17  # of any unit: microseconds since 1970 fit; more is taken for dirt
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-EPOCH_WITHOUT_ZONE = EPOCH.replace(tzinfo=None)
+def _encoding(source: io.BufferedReader[Any], path: Path) -> str:
+    """Return the encoding by the byte order mark, or raise if the file is not text."""
+    first = source.peek(_LOOKED_AT)[:_LOOKED_AT]
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    for magic, what in _NOT_TEXT.items():
+        if first.startswith(magic):
+            raise InputError(f"is {what}: unpack or convert it to a table as text", file=str(path))
+    if first.count(0) > len(first) // 100:
+        raise InputError("is not text: convert it to a table such as CSV", file=str(path))
+    return "utf-8-sig"
 
 
 class Layout(NamedTuple):
@@ -144,6 +80,7 @@ class Layout(NamedTuple):
     columns: Mapping[str, int]  # in lower case
     units: Units = SECONDS
     zone: tzinfo = UTC
+    delimiter: str = ","
 
 
 class Cells(NamedTuple):
@@ -159,9 +96,9 @@ class Cells(NamedTuple):
         if at is None:
             return None
         cell = self.cells[at].strip()
-        if cell and cell[0] <= "9":  # the usual case: nothing absent begins with a digit
+        if cell and "0" <= cell[0] <= "9":  # the usual case: nothing absent begins with a digit
             return cell
-        return None if cell.lower() in ABSENT else cell
+        return None if is_absent(cell) else cell
 
     def name(self, column: str) -> str:
         """Return a name that can be printed, made of the line where there is none."""
@@ -206,97 +143,32 @@ class Cells(NamedTuple):
     def number(self, column: str) -> float | None:
         """Return a number, or None if the cell is absent."""
         cell = self.text(column)
-        if cell is None:
-            return None
-        try:
-            number = float(cell)
-        except ValueError:
-            number = math.inf
-        if not abs(number) <= MOST or "_" in cell:  # Python would read 1_000 as a number
-            raise malformed(column, f"must be a number, not {shown(cell)}")
-        return number
-
-
-_LOOSE = re.compile(
-    r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?"
-    r"\s*(?:(Z|UTC|GMT)|([+-])(\d{2}):?(\d{2})?)?",
-    re.IGNORECASE,
-)
-
-
-def instant_of(text: object, field: str, zone: tzinfo = UTC) -> float | None:
-    """Return `2017-10-09 07:01:55`, with or without an offset from UTC, as seconds since 1970.
-
-    Without an offset the time is that of the zone. UTC is a clock that is never put forward or back.
-
-    Examples
-    --------
-    >>> instant_of("1970-01-02 00:00:01", "t"), instant_of("1970-01-01T08:00:00+08:00", "t")
-    (86401.0, 0.0)
-    >>> instant_of("1970/1/1 8:00 +0800", "t"), instant_of("None", "t") is None
-    (0.0, True)
-    """
-    if text is None or (isinstance(text, str) and text.strip().lower() in ABSENT):
-        return None
-    return instant(text, field, zone)
-
-
-def instant(text: object, field: str, zone: tzinfo = UTC) -> float:
-    """Return the same of a text that is there."""
-    try:
-        given = datetime.fromisoformat(text)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        given = _loose_instant(text, field)
-    if given.tzinfo is not None:
-        return (given - EPOCH).total_seconds()
-    if zone is UTC:  # the usual case, and twice as fast
-        return (given - EPOCH_WITHOUT_ZONE).total_seconds()
-    return (given.replace(tzinfo=zone) - EPOCH).total_seconds()
-
-
-def _loose_instant(text: object, field: str) -> datetime:
-    """Return a date and time that is not quite ISO 8601: slashes, one digit, a blank before the offset."""
-    found = _LOOSE.fullmatch(text.strip()) if isinstance(text, str) else None
-    try:
-        if found is None:
-            raise ValueError
-        year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-        microsecond = int((found[7] or "").ljust(6, "0")[:6])
-        zone: tzinfo | None = UTC if found[8] else None
-        if found[9]:
-            offset = timedelta(hours=int(found[10]), minutes=int(found[11] or 0))
-            zone = timezone(-offset if found[9] == "-" else offset)
-        return datetime(year, month, day, hour, minute, second, microsecond, tzinfo=zone)
-    except ValueError:
-        raise malformed(field, f"must be a date and time, not {shown(text)}") from None
-
-
-def checked_duration_s(duration_s: float | None, field: str) -> float:
-    """Return a duration above 0; a row without one, or with 0, is no job."""
-    if duration_s is None or duration_s == 0:
-        raise BadRow(NO_DURATION)
-    if duration_s < 0:
-        raise malformed(field, f"must not be negative, but is {duration_s:g}")
-    return duration_s
+        return None if cell is None else number_of(cell, column, self.layout.delimiter)
 
 
 DELIMITERS = ",\t;|"
+SPACES = " "  # any number of them
 
 
 def delimiter_of(header: str) -> str:
-    """Return what separates the cells: the most frequent delimiter outside quotes, a comma if none is.
+    """Return what separates the cells: the most frequent delimiter outside quotes, else spaces, else a comma.
 
     Examples
     --------
-    >>> delimiter_of("JobID|Submit|AllocTRES"), delimiter_of("job_id")
-    ('|', ',')
+    >>> delimiter_of("JobID|Submit|AllocTRES"), delimiter_of("job_id"), delimiter_of("submit  run  gpus")
+    ('|', ',', ' ')
     """
     outside = "".join(header.split('"')[::2])
-    return max(DELIMITERS, key=outside.count)
+    found = max(DELIMITERS, key=outside.count)
+    if found in outside:
+        return found
+    return SPACES if len(outside.split()) > 2 else ","
 
 
 def cells_of(line: str, delimiter: str) -> list[str]:
     """Return the cells of a line, as they are."""
+    if delimiter == SPACES:
+        return line.split()
     if '"' not in line:
         return line.split(delimiter)
     try:
@@ -309,6 +181,32 @@ def header_of(line: str, delimiter: str) -> list[str]:
     """Return the names of the columns; a delimiter at the end begins no column."""
     header = [name.strip() for name in cells_of(line, delimiter)]
     return header[:-1] if len(header) > 1 and not header[-1] else header
+
+
+_PREAMBLE = 50  # lines
+
+
+def header_line(lines: Sequence[str]) -> int:
+    """Return which line is the header: the first that is no comment, or a comment that has its columns.
+
+    Examples
+    --------
+    >>> header_line(["# made by x", "a,b,c", "1,2,3"]), header_line(["#a,b,c", "1,2,3"])
+    (1, 0)
+    """
+    at = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
+    if at == 0 or not lines[at - 1].startswith("#"):
+        return at
+    delimiter = delimiter_of(lines[at])
+    if delimiter == SPACES or delimiter not in lines[at]:
+        return at
+    names, below = (cells_of(lines[each], delimiter) for each in (at - 1, at))
+    return at - 1 if len(names) == len(below) else at
+
+
+def _is_comment(line: str) -> bool:
+    """Return whether a line before the header is none, such as the `sep=;` of spreadsheets."""
+    return line.startswith("#") or (len(line) < len("sep=;\r\n") + 1 and line.lower().startswith("sep="))
 
 
 class Lines(NamedTuple):
@@ -330,12 +228,17 @@ def open_table(path: Path) -> Iterator[Lines]:
     """Open a table and read its header."""
     with open_trace(path) as lines:
         numbered = ((at, line) for at, line in enumerate(lines, 1) if line.strip())
-        at, first = next(numbered, (1, ""))
-        delimiter = delimiter_of(first)
-        header = header_of(first, delimiter)
+        head = list(islice(numbered, _PREAMBLE))
+        first = header_line([line for _, line in head])
+        at, line = head[first] if head else (1, "")
+        line = line.lstrip("#")
+        delimiter = delimiter_of(line)
+        header = header_of(line, delimiter)
         if header in ([], [""]):
             raise InputError("is empty", file=str(path))
-        yield Lines(header, at, delimiter, numbered)
+        if line.lstrip().startswith(("{", "[")):
+            raise NotThisFormat("is JSON, not a table", place=f"line {at}", file=str(path))
+        yield Lines(header, at, delimiter, chain(head[first + 1 :], numbered))
 
 
 TABLE_OPTIONS = frozenset({"time_unit", "time_zone", "where"})
@@ -371,7 +274,7 @@ class Table:
         """Yield every row that is not blank: a job, or why it is none."""
         with open_table(path) as lines:
             self.check(lines, path, options)
-            layout = Layout(lines.columns, options.units(self.units), options.time_zone)
+            layout = Layout(lines.columns, options.units(self.units), options.time_zone, lines.delimiter)
             yield from read_rows(lines, layout, options, self.read)
 
     def check(self, lines: Lines, path: Path, options: ReadOptions) -> None:

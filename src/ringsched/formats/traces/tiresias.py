@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ringsched.formats.traces.table import Cells, Table, TraceRow
+from ringsched.formats.traces.rows import TraceRow
+from ringsched.formats.traces.table import Cells, Table
 
 
 def read_job(row: Cells) -> TraceRow:

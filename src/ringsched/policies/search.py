@@ -16,7 +16,7 @@ from ringsched.errors import InputError
 from ringsched.model.objective import MAKESPAN, Objective
 from ringsched.model.plan import GOOD_ENOUGH, PROVED
 from ringsched.policies.exact import quick_proof
-from ringsched.policies.policy import ANY_ORDER, ORDERS, Candidate, Progress, Settings, solve_once
+from ringsched.policies.policy import ANY_ORDER, ORDERS, Candidate, Progress, Settings, priorities, solve_once
 from ringsched.policies.sjf_bco import solve_sjf_bco
 from ringsched.rules.table import BEST_FIT
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ringsched.search.exact.prove import Proof
 
 TIME_LIMIT_S = 10.0
+_FEWEST_STARTS = 16
 # Jobs times servers up to which the paper's algorithm, beside the search, takes no time to speak of.
 _SMALL = 300_000
 
@@ -75,6 +76,8 @@ def _improved(
         target_s=_bound_s(problem, settings, MAKESPAN),
         seed=settings.seed,
         num_threads=limits.threads or _num_cores(),
+        priorities={order: priorities(problem, order) for order in ORDERS},
+        most_starts=math.inf if limits.iterations is None else max(_FEWEST_STARTS, limits.iterations // 8),
         num_schedules=math.inf if limits.iterations is None else limits.iterations,
         asked=limits.should_stop,
     )

@@ -66,7 +66,7 @@ def twins() -> Iterator[tuple[str, Scenario]]:
 
 
 def muri() -> Scenario:
-    """Return all 1,494 jobs of the Muri trace on 14 servers of 8 GPUs: more than they can do, a load of 1.14."""
+    """Return all 1,494 jobs of the Muri trace on 14 servers of 8 GPUs, a load of 1.14: too many for them."""
     around = Scenario(
         cluster=Cluster.of_servers(14, _GPUS, inter_server_gbps=25.0),
         contention=Contention.ethernet(),
@@ -140,9 +140,7 @@ def _labelled(cluster: Cluster, seed: int) -> Scenario:
     """Let half of the servers of each rack be of one kind, and some jobs require a kind."""
     kinds = ("a100", "v100")
     labels: list[dict[str, Any]] = [{"labels": {"gpu": kind}} for kind in kinds]
-    servers = tuple(
-        server.replace(**labels[at % len(kinds)]) for at, server in enumerate(cluster.servers)
-    )
+    servers = tuple(server.replace(**labels[at % len(kinds)]) for at, server in enumerate(cluster.servers))
     scenario = _drawn(cluster.replace(servers=servers), seed)
 
     def requirement(draw: Draw, _: Job) -> dict[str, Any]:
@@ -179,8 +177,8 @@ def _left_by_first_fit(
     earlier: list[list[int]] = []
     placed = []
     for size in sizes:
-        for _ in range(2):  # two come for each that goes and for each that stays
-            earlier.append([heapq.heappop(free) for _ in range(min(size, len(free)))])
+        # Two come for each that goes and for each that stays.
+        earlier += [[heapq.heappop(free) for _ in range(min(size, len(free)))] for _ in range(2)]
         for number in earlier.pop(draw.integer(0, len(earlier) - 1)):
             heapq.heappush(free, number)
         if len(free) < size:

@@ -25,10 +25,12 @@ from ringsched.rules.shared import Queue, Scratch, new_scratch
 from ringsched.search.chain import BEST, Chain, copy_solution, descend, new_chain
 from ringsched.search.checkpoints import new_checkpoints
 from ringsched.search.modes import NUM_MOVED
-from ringsched.search.schedule import Solution, Task, new_trace, new_walk, task_of
+from ringsched.search.solution import Solution, Task, new_trace, new_walk, task_of
 from ringsched.search.starts import Start, starts
 
 NUM_CHAINS = 8
+_NUM_CHAINS_OF_MANY = 4  # where a schedule takes so long that fewer chains get further
+_MANY_JOBS = 500
 STALE_STEPS = 1000  # of every chain for every job, after which it ends: a small queue is done early
 _ROUNDS_TO_EXCHANGE = 4
 _SLICE_S = 0.02  # how long a thread works before it looks at the clock again
@@ -77,6 +79,8 @@ class AnytimeSearch:
         A lower bound on the makespan, which the slope of some chains leads to.
     priorities
         Sort keys of all jobs by the names of queue orders, in which the search begins among others.
+    max_wait_s
+        Jobs that have waited longer go first.
     most_starts, starts_s
         How many solutions it begins with at most, and how long that may take.
     """
@@ -89,10 +93,10 @@ class AnytimeSearch:
     priorities: Mapping[str, Sequence[float]] = field(default_factory=dict)
     most_starts: float = math.inf
     starts_s: float = math.inf
+    max_wait_s: float = math.inf
     num_schedules: float = math.inf  # that will be tried, roughly
     asked: Callable[[], bool] = lambda: False  # someone presses Ctrl-C
-    num_starts: int = field(init=False, default=0)
-    has_all_starts: bool = field(init=False, default=True)
+    untried: frozenset[int] = field(init=False, default=frozenset())  # modes of simple rules
     _arrays: Arrays = field(init=False)
     _queue: Queue = field(init=False)
     _task: Task = field(init=False)
@@ -105,7 +109,12 @@ class AnytimeSearch:
         self._arrays = arrays_of(self.problem)
         self._queue = queue_of(self.problem, self._arrays, self.problem.release)
         self._task = task_of(
-            self.problem, self._arrays, self.objective, self.target_s, tuple(range(NUM_MOVED))
+            self.problem,
+            self._arrays,
+            self.objective,
+            target_s=self.target_s,
+            usable=tuple(range(NUM_MOVED)),
+            max_wait_s=self.max_wait_s,
         )
         self._descend_kernel = runnable(
             descend,
@@ -210,12 +219,13 @@ class AnytimeSearch:
         return SCHEDULES if stop.iterations is not None and self.iterations >= stop.iterations else None
 
     def _exchange(self) -> None:
-        """Let the worst chain go on from where the best is."""
+        """Let the worst chain go on from where the best is; of many jobs, all but the best."""
         leader = self._leader()
-        worst = max(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
-        if worst.chain.values[BEST] > leader.chain.values[BEST]:
-            copy_solution(leader.chain.best, worst.chain.new)
-            self._enter(worst)
+        ranked = sorted(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
+        for worker in ranked[1:] if self._has_many else ranked[-1:]:
+            if worker.chain.values[BEST] > leader.chain.values[BEST]:
+                copy_solution(leader.chain.best, worker.chain.new)
+                self._enter(worker)
 
     def _leader(self) -> _Worker:
         return min(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
@@ -241,26 +251,27 @@ class AnytimeSearch:
         """Return chains at the best of the starts, with different slopes."""
         tried: list[tuple[float, int, Start]] = []
         probe: _Worker | None = None
-        for at, start in enumerate(starts(self.problem, self.objective, self.priorities)):
+        remaining = starts(self.problem, self.objective, self.priorities)
+        for at, start in enumerate(remaining):
             elapsed_s = time.monotonic() - self._started_s
             if at > 0 and (at >= self.most_starts or elapsed_s >= self.starts_s or self.asked()):
-                self.has_all_starts = False
+                left = (each.manner for each in (start, *remaining))
+                self.untried = frozenset(manner.small for manner in left if manner.is_simple)
                 break
-            solution = start.solution(self.problem.num_jobs)
+            solution = start.solution(self._task, self._arrays.gpus)
             if probe is None:
                 probe = self._new_worker(solution, 0, self._cost)
             copy_solution(solution, probe.chain.new)
             probe.chain.values[:] = math.inf
             self._enter(probe)
             tried.append((float(probe.chain.values[BEST]), at, start))
-        self.num_starts = len(tried)
         tried.sort(key=lambda each: each[:2])
         values = [value for value, _, _ in tried]
         ranked = [start for at, (value, _, start) in enumerate(tried) if value not in values[:at]]
         slopes = self.objective.slopes
         workers = []
-        for number in range(NUM_CHAINS):
-            solution = ranked[number % len(ranked)].solution(self.problem.num_jobs)
+        for number in range(_NUM_CHAINS_OF_MANY if self._has_many else NUM_CHAINS):
+            solution = ranked[number % len(ranked)].solution(self._task, self._arrays.gpus)
             worker = self._new_worker(solution, number, slopes[number % len(slopes)])
             self._enter(worker)
             workers.append(worker)
@@ -274,6 +285,10 @@ class AnytimeSearch:
         checkpoints = new_checkpoints(state, walk.values, walk.kept, num_events)
         chain = new_chain(solution, trace, checkpoints, walk, f"{self.seed}/{number}")
         return _Worker(chain, cost, state, new_scratch(self._arrays))
+
+    @property
+    def _has_many(self) -> bool:
+        return len(self.problem.queued) > _MANY_JOBS
 
     @property
     def _cost(self) -> int:

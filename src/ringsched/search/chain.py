@@ -13,19 +13,8 @@ from ringsched.rules.shared import Queue, Scratch
 from ringsched.search.chance import below, new_chance
 from ringsched.search.checkpoints import Checkpoints, copy
 from ringsched.search.moves import Wheel, change, learn, new_wheel
-from ringsched.search.schedule import (
-    FROM_START,
-    NEVER,
-    NUM_EVENTS,
-    PRUNED,
-    Solution,
-    Task,
-    Trace,
-    Walk,
-    decode,
-    new_solution,
-    total_cost,
-)
+from ringsched.search.schedule import FROM_START, PRUNED, decode, total_cost
+from ringsched.search.solution import NEVER, NUM_EVENTS, Solution, Task, Trace, Walk, new_solution
 
 _NUM_LATE = 10  # the jobs that end last, which moves aim at and the tie-breaker counts
 _NUM_PERTURBING = 8  # moves of one perturbation
@@ -158,9 +147,7 @@ def descend(
             checkpoint = min(first // chain.checkpoints.stride, chain.checkpoints.counts[0] - 1)
             limit = chain.values[COST]
         began = chain.walk.counts[NUM_EVENTS]
-        value = evaluate(
-            arrays, state, scratch, queue, task, chain, cost, limit, checkpoint, is_new
-        )
+        value = evaluate(arrays, state, scratch, queue, task, chain, cost, limit, checkpoint, is_new)
         gain = 0
         if is_new or value <= limit:
             tie = _tie(state, chain, cost)

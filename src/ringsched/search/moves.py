@@ -13,7 +13,7 @@ import numpy as np
 from ringsched.engine.state import Arrays, Integers
 from ringsched.jit import by_pointer, kernel, part
 from ringsched.search.chance import below
-from ringsched.search.schedule import NEVER, Solution, Task, Trace
+from ringsched.search.solution import NEVER, Solution, Task, Trace
 
 # Whom a move is about.
 LATE = 0  # one of the jobs that end last
@@ -85,7 +85,7 @@ def change(
         if aim == WAITED:
             for _ in range(2):
                 job = _longer_waiting(arrays, task, trace, job, order[below(chance, len(order))])
-    if kind == MODE or kind == MODE_OF_NEIGHBOURS:
+    if kind in (MODE, MODE_OF_NEIGHBOURS):
         mode = task.usable[below(chance, len(task.usable))]
         last = rank[job]
         if kind == MODE_OF_NEIGHBOURS:
@@ -101,7 +101,7 @@ def change(
         solution.blocks[job] = 1 - solution.blocks[job]
         return _first_room(trace, job, 1) if solution.blocks[job] == 1 else trace.stopped[job]
     place = rank[job]
-    if kind == EXCHANGE or kind == EXCHANGE_PEERS:
+    if kind in (EXCHANGE, EXCHANGE_PEERS):
         other = order[below(chance, len(order))]
         if kind == EXCHANGE_PEERS:
             begin = task.peer_first[job]
@@ -111,16 +111,14 @@ def change(
         _put(order, rank, other, place)
         _put(order, rank, job, to)
         return first
-    to = _target(task, trace, order, rank, job, kind, chance)
+    to = _target(trace, order, rank, job, kind, chance)
     first = _first_between(trace, order, min(place, to), max(place, to))
     _insert(order, rank, job, to)
     return first
 
 
 @part
-def _target(
-    task: Task, trace: Trace, order: Integers, rank: Integers, job: int, kind: int, chance: Integers
-) -> int:
+def _target(trace: Trace, order: Integers, rank: Integers, job: int, kind: int, chance: Integers) -> int:
     """Return the place to which a job moves."""
     place = rank[job]
     if kind == NEAR:

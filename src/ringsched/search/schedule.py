@@ -3,160 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ringsched.engine.events import advance, next_event, next_release, start
-from ringsched.engine.problem import Problem
-from ringsched.engine.state import NOT_STARTED, NUM_IDLE, Arrays, Floats, Integers, State, reset
-from ringsched.jit import by_pointer, kernel, part
-from ringsched.model.objective import (
-    COMPLETION,
-    LAST_FINISH,
-    SLOWDOWN,
-    SQUARED_SLOWDOWN,
-    TARDINESS,
-    Objective,
-)
+from ringsched.engine.state import NOT_STARTED, NUM_IDLE, Arrays, Floats, State, reset
+from ringsched.jit import kernel, part
+from ringsched.model.objective import COMPLETION, LAST_FINISH, SLOWDOWN, SQUARED_SLOWDOWN, TARDINESS
 from ringsched.rules.shared import MAX_LOAD, Queue, Scratch
 from ringsched.rules.table import fixed, place
 from ringsched.search.checkpoints import Checkpoints, restore, save
-from ringsched.search.modes import FREE, MODES, NUM_MODES, PATIENT
-
-
-@by_pointer
-class Task(NamedTuple):
-    """The problem, as the kernels of the search read it."""
-
-    best_case: Floats  # of each job
-    weight: Floats  # of each job
-    submit: Floats  # of each job, from the origin
-    kind: Integers  # of each job: those of one kind can be placed at the same moments
-    largest: Integers  # of each job: the largest server it may use
-    peers: Integers  # jobs to be placed, those of one size together ...
-    peer_first: Integers  # ... of each job: where they begin ...
-    peer_end: Integers  # ... and end
-    rule: Integers  # of each mode
-    kappa: Integers  # of each mode
-    alike: NDArray[np.bool_]  # of each mode: whether jobs of one kind are alike
-    usable: Integers  # modes that moves choose from
-    num_gpus: int
-    target: float  # no makespan can be below it
-    patience: int  # steps without progress before a chain is perturbed
-
-
-def task_of(
-    problem: Problem, arrays: Arrays, objective: Objective, target_s: float, usable: tuple[int, ...]
-) -> Task:
-    """Return the task of a problem; `target_s` is a lower bound on the makespan."""
-    peers = np.array(sorted(problem.queued, key=lambda job: (problem.gpus[job], job)), dtype=np.int64)
-    sizes = arrays.gpus[peers]
-    kinds = {size: number for number, size in enumerate(sorted(set(problem.gpus)))}
-    lanes, largest = problem.fabric.model.lanes, int(arrays.capacity[: arrays.num_servers].max())
-    submits = [problem.clock.units(job.submit_s - problem.origin_s) for job in problem.scenario.jobs]
-    return Task(
-        best_case=np.array(problem.best_case, dtype=np.float64),
-        weight=np.array(objective.weights(problem.scenario.jobs), dtype=np.float64),
-        submit=np.array(submits, dtype=np.float64),
-        kind=np.array([kinds[size] for size in problem.gpus], dtype=np.int64),
-        largest=np.full(problem.num_jobs, largest, dtype=np.int64),
-        peers=peers,
-        peer_first=np.searchsorted(sizes, arrays.gpus, side="left"),
-        peer_end=np.searchsorted(sizes, arrays.gpus, side="right"),
-        rule=np.array([mode.rule.number for mode in MODES], dtype=np.int64),
-        kappa=np.array([lanes if at == FREE else mode.kappa for at, mode in enumerate(MODES)], dtype=np.int64),
-        alike=np.array([mode.alike for mode in MODES], dtype=np.bool_),
-        usable=np.array(usable, dtype=np.int64),
-        num_gpus=problem.num_gpus,
-        target=float(problem.clock.units(target_s)),
-        patience=max(200, 10 * len(problem.queued)),
-    )
-
-
-@by_pointer
-class Solution(NamedTuple):
-    """An order of the jobs to be placed, and for each job its placement mode and whether it blocks."""
-
-    order: Integers  # job at each rank
-    rank: Integers  # of each job
-    mode: Integers  # of each job
-    blocks: Integers  # of each job: 1 if those behind it wait until it has started
-
-
-def new_solution(num_jobs: int, order: Integers, mode: Integers, blocks: Integers) -> Solution:
-    """Return a solution."""
-    rank = np.zeros(num_jobs, dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return Solution(order.copy(), rank, mode.copy(), blocks.copy())
-
-
-@by_pointer
-class Trace(NamedTuple):
-    """What moves ask about the current schedule. Events are numbered."""
-
-    arrived: Integers  # of each job: the event at which it came
-    began: Integers  # of each job: at which it started
-    stopped: Integers  # of each job: at which it first held back others; NEVER
-    idle: Integers  # of each event: GPUs that are idle before jobs start
-    starts: Floats  # of each job: when it started
-
-
-NEVER = 2**62
-
-# Places in `counts`.
-NUM_ARRIVED = 0
-EVENT = 1
-NUM_KEPT = 2  # these belong to a checkpoint
-STAMP = 2
-NUM_WAITING = 3
-NUM_EVENTS = 4  # simulated in all
-_NUM_COUNTS = 5
-
-# Places in `values`.
-LEAST = 0  # what the schedule costs at least
-WAITING_WEIGHT = 1  # of the jobs in the queue ...
-WAITING_SINCE = 2  # ... and the sum of weight * release
-AREA = 3  # best-case GPU-time of jobs that have not started
-_NUM_VALUES = 4
-
-
-@by_pointer
-class Walk(NamedTuple):
-    """Scratch of a simulation: the queue as a linked list of ranks, and what has failed in it."""
-
-    next_rank: Integers  # its last entry is the head
-    failed: Integers  # of each kind and mode: the stamp of when it could not be placed
-    waiting: Integers  # of each kind and mode: jobs in the queue
-    kept: Integers  # the counts that belong to a checkpoint
-    counts: Integers
-    values: Floats
-
-
-def new_walk(task: Task, num_queued: int) -> Walk:
-    """Return the scratch of simulations."""
-    num_classes = NUM_MODES * (int(task.kind.max(initial=0)) + 1)
-    return Walk(
-        next_rank=np.zeros(num_queued + 1, dtype=np.int64),
-        failed=np.zeros(num_classes, dtype=np.int64),
-        waiting=np.zeros(num_classes, dtype=np.int64),
-        kept=np.zeros(NUM_KEPT, dtype=np.int64),
-        counts=np.zeros(_NUM_COUNTS, dtype=np.int64),
-        values=np.zeros(_NUM_VALUES),
-    )
-
-
-def new_trace(num_jobs: int, num_events: int) -> Trace:
-    """Return an empty trace."""
-    return Trace(
-        arrived=np.zeros(num_jobs, dtype=np.int64),
-        began=np.zeros(num_jobs, dtype=np.int64),
-        stopped=np.full(num_jobs, NEVER, dtype=np.int64),
-        idle=np.zeros(num_events, dtype=np.int64),
-        starts=np.zeros(num_jobs),
-    )
-
+from ringsched.search.modes import NUM_MODES, PATIENT
+from ringsched.search.solution import (
+    AREA,
+    EVENT,
+    LEAST,
+    NEVER,
+    NUM_ARRIVED,
+    NUM_EVENTS,
+    NUM_WAITING,
+    STAMP,
+    WAITING_SINCE,
+    WAITING_WEIGHT,
+    Solution,
+    Task,
+    Trace,
+    Walk,
+)
 
 PRUNED = math.inf
 FROM_START = -1
@@ -327,8 +198,12 @@ def _pass(
     Jobs of one kind and mode are alike: if one of them cannot be placed, neither can the others until
     another job has started.
     """
-    now, values = state.now[0], walk.values
     walk.counts[STAMP] += 1
+    if task.max_wait < math.inf and not _start_overdue(
+        arrays, state, scratch, queue, task, solution, walk, trace, cost, records
+    ):
+        return
+    now, values = state.now[0], walk.values
     num_open = walk.counts[NUM_WAITING]
     before = len(solution.order)
     rank = walk.next_rank[before]
@@ -338,21 +213,10 @@ def _pass(
         number = task.kind[job] * NUM_MODES + mode
         is_placed = False
         if walk.failed[number] != walk.counts[STAMP]:
-            kappa = task.largest[job] if mode == PATIENT else task.kappa[mode]
-            limit = MAX_LOAD - queue.charge[job]
-            is_placed = place(
-                arrays, state, scratch, queue, task.rule[mode], None, job, limit, kappa
-            )
+            is_placed = _place(arrays, state, scratch, queue, task, job, mode)
             if is_placed:
-                start(arrays, state, job, queue.charge[job])
-                walk.next_rank[before] = walk.next_rank[rank]
-                walk.counts[STAMP] += 1
-                walk.counts[NUM_WAITING] -= 1
+                _launch(arrays, state, queue, task, solution, walk, trace, cost, before, records)
                 num_open = walk.counts[NUM_WAITING]
-                walk.waiting[number] -= 1
-                _count_start(arrays, queue, task, values, cost, job, now)
-                if records:
-                    trace.began[job] = walk.counts[EVENT]
             elif task.alike[mode]:
                 walk.failed[number] = walk.counts[STAMP]
                 num_open -= walk.waiting[number]
@@ -360,7 +224,7 @@ def _pass(
                 num_open -= 1
         if not is_placed:
             before = rank
-            if cost == LAST_FINISH or cost == SLOWDOWN:  # it starts later than now
+            if cost in (LAST_FINISH, SLOWDOWN):  # it starts later than now
                 values[LEAST] = _with(arrays, task, cost, values[LEAST], job, now + task.best_case[job])
             if solution.blocks[job] == 1:
                 if records and trace.stopped[job] == NEVER:
@@ -372,13 +236,77 @@ def _pass(
 
 
 @part
+def _start_overdue(
+    arrays: Arrays,
+    state: State,
+    scratch: Scratch,
+    queue: Queue,
+    task: Task,
+    solution: Solution,
+    walk: Walk,
+    trace: Trace,
+    cost: int,
+    records: bool,
+) -> bool:
+    """Start the jobs that have waited too long, in the order in which they came; False if one cannot."""
+    for at in range(walk.counts[NUM_ARRIVED]):
+        job = queue.arrivals[at]
+        if queue.release[job] + task.max_wait > state.now[0]:
+            break
+        if state.heap_place[job] != NOT_STARTED:
+            continue
+        if not _place(arrays, state, scratch, queue, task, job, solution.mode[job]):
+            return False
+        before = len(solution.order)
+        while walk.next_rank[before] != solution.rank[job]:
+            before = walk.next_rank[before]
+        _launch(arrays, state, queue, task, solution, walk, trace, cost, before, records)
+    return True
+
+
+@part
+def _place(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, task: Task, job: int, mode: int
+) -> bool:
+    kappa = task.largest[job] if mode == PATIENT else task.kappa[mode]
+    limit = MAX_LOAD - queue.charge[job]
+    return place(arrays, state, scratch, queue, task.rule[mode], None, job, limit, kappa)
+
+
+@kernel
+def _launch(
+    arrays: Arrays,
+    state: State,
+    queue: Queue,
+    task: Task,
+    solution: Solution,
+    walk: Walk,
+    trace: Trace,
+    cost: int,
+    before: int,
+    records: bool,
+) -> None:
+    """Start the job behind the rank `before` in the queue on the chosen GPUs."""
+    rank = walk.next_rank[before]
+    job = solution.order[rank]
+    start(arrays, state, job, queue.charge[job])
+    walk.next_rank[before] = walk.next_rank[rank]
+    walk.counts[STAMP] += 1
+    walk.counts[NUM_WAITING] -= 1
+    walk.waiting[task.kind[job] * NUM_MODES + solution.mode[job]] -= 1
+    _count_start(arrays, queue, task, walk.values, cost, job, state.now[0])
+    if records:
+        trace.began[job] = walk.counts[EVENT]
+
+
+@part
 def _count_start(
     arrays: Arrays, queue: Queue, task: Task, values: Floats, cost: int, job: int, now: float
 ) -> None:
     """Update the least cost, now that the job is known to start at this instant."""
     best = float(task.best_case[job])
     values[AREA] -= float(arrays.gpus[job]) * best
-    if cost == LAST_FINISH or cost == SLOWDOWN:
+    if cost in (LAST_FINISH, SLOWDOWN):
         values[LEAST] = _with(arrays, task, cost, values[LEAST], job, now + best)
         return
     before = _with(arrays, task, cost, 0.0, job, queue.release[job] + best)

@@ -24,33 +24,68 @@ from ringsched.search.modes import (
     TIGHT,
     usable_modes,
 )
-from ringsched.search.schedule import Solution, new_solution
+from ringsched.search.solution import Solution, Task, new_solution
 
 # Long jobs first, wide ones the sooner the larger the exponent of their GPUs.
 _WIDTHS = (0.0, 0.1, 0.2, 0.35, 0.5, 1.0)
 # For completions: short and narrow ones first; exponents of duration and GPUs.
-_AREAS = ((1.0, 1.0), (1.0, 0.5), (1.0, 0.0), (0.5, 1.0), (1.0, 2.0))
+_AREAS = ((1.0, 1.0), (1.0, 0.5), (1.0, 0.0), (0.5, 1.0), (1.0, 1.5))
 
-# The rules of simple policies, whose queues block: these first ...
-_USUAL = (TIGHT, FREE)
-# ... then queues in which jobs overtake others, by the modes that are good most often ...
-_OVERTAKING = (PATIENT, FLEXIBLE, FREE, QUIET)
+
+class Manner(NamedTuple):
+    """How jobs are placed that fit into one server, and how those that do not; and who blocks."""
+
+    small: int
+    large: int
+    small_block: bool = False
+    large_block: bool = False
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it is one rule for all jobs, and the head of the queue blocks."""
+        return self.small == self.large and self.small_block and self.large_block
+
+
+def _all(mode: int, *, block: bool) -> Manner:
+    return Manner(mode, mode, block, block)
+
+
+# Queues in which jobs overtake others, by the modes that are good most often: these first ...
+_OVERTAKING = (
+    Manner(PATIENT, QUIET),
+    Manner(PATIENT, FLEXIBLE),
+    Manner(PATIENT, QUIET, large_block=True),
+    Manner(PATIENT, FREE),
+    _all(QUIET, block=False),
+    _all(FREE, block=False),
+)
+# ... then the rules of simple policies, whose queues block ...
+_SIMPLE = tuple(
+    _all(mode, block=True) for mode in (TIGHT, FREE, FLEXIBLE, ADAPTIVE, LEAST_WORK, LEAST_LOAD, FIRST)
+)
 # ... and then what is rarely the best.
-_OTHERS = (FLEXIBLE, ADAPTIVE, LEAST_WORK, LEAST_LOAD, FIRST)
-_OTHERS_OVERTAKING = (PAIRED, TIGHT, ADAPTIVE)
+_OTHERS = (
+    Manner(PATIENT, FLEXIBLE, small_block=True, large_block=True),
+    Manner(PATIENT, QUIET, small_block=True, large_block=True),
+    Manner(PATIENT, FREE, large_block=True),
+    Manner(PATIENT, PAIRED),
+    Manner(QUIET, PAIRED),
+    *(_all(mode, block=False) for mode in (FLEXIBLE, PAIRED, TIGHT, ADAPTIVE)),
+)
 
 
 class Start(NamedTuple):
-    """An order, and one mode for all jobs."""
+    """An order and a manner."""
 
     order: Integers
-    mode: int
-    blocks: bool
+    manner: Manner
 
-    def solution(self, num_jobs: int) -> Solution:
+    def solution(self, task: Task, gpus: Integers) -> Solution:
         """Return it as a solution."""
-        mode = np.full(num_jobs, self.mode, dtype=np.int64)
-        return new_solution(num_jobs, self.order, mode, np.full(num_jobs, int(self.blocks), dtype=np.int64))
+        is_small = gpus <= task.largest
+        mode = np.where(is_small, self.manner.small, self.manner.large)
+        blocks = np.where(is_small, self.manner.small_block, self.manner.large_block)
+        return new_solution(len(gpus), self.order, mode.astype(np.int64), blocks.astype(np.int64))
 
 
 def starts(
@@ -60,18 +95,19 @@ def starts(
     named = [_sorted(problem, priority) for priority in priorities.values()]
     own = [_sorted(problem, key) for key in _keys(problem, objective)]
     usable = set(usable_modes(problem))
-    for orders, modes, blocks in (
-        (named, _USUAL, True),
-        (own, _OVERTAKING, False),
-        (named, _OTHERS, True),
-        (named, _OVERTAKING, False),
-        (own, _OTHERS_OVERTAKING, False),
-        (own, _USUAL, True),
+    for orders, manners in (
+        (own[:1], _OVERTAKING[:4]),
+        (named, _SIMPLE[:2]),
+        (own[1:], _OVERTAKING),
+        (own[:1], _OVERTAKING[4:]),
+        (named, _SIMPLE[2:]),
+        (own, _OTHERS),
+        (named, _OVERTAKING),
     ):
-        for mode in modes:
-            if mode in usable:
+        for manner in manners:
+            if {manner.small, manner.large} <= usable:
                 for order in orders:
-                    yield Start(order, mode, blocks)
+                    yield Start(order, manner)
 
 
 def _keys(problem: Problem, objective: Objective) -> list[list[float]]:

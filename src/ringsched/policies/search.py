@@ -76,8 +76,10 @@ class _Search:
 
     def solve(self) -> Candidate:
         problem, settings = self.problem, self.settings
-        simple = min(self._best_fit_runs(), key=self._value_s)
         bound_s = self._bound_s(settings.objective)
+        if settings.max_wait_s is not None and problem.queued:  # which simple policies do not know
+            return self._improved(None, bound_s, {})
+        simple = min(self._best_fit_runs(), key=self._value_s)
         value_s = self._value_s(simple)
         if value_s <= bound_s * settings.limits.gap or not problem.queued:
             return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
@@ -90,7 +92,7 @@ class _Search:
             if proof.complete:
                 return Candidate(simple, {"iterations": 0, "proof": "optimal"}, PROVED)
         untried = {name: list(ORDERS) for name in _OTHERS}  # orders of policies that no solution expresses
-        simple = min(simple, *self._other_runs(untried), key=self._value_s)
+        simple = min([simple, *self._other_runs(untried)], key=self._value_s)
         return self._improved(simple, bound_s, untried)
 
     @property
@@ -146,12 +148,13 @@ class _Search:
                 if few:
                     return
 
-    def _improved(self, simple: Run, bound_s: float, untried: dict[str, list[str]]) -> Candidate:
+    def _improved(self, simple: Run | None, bound_s: float, untried: dict[str, list[str]]) -> Candidate:
         from ringsched.search.anytime import AnytimeSearch, Stop
         from ringsched.search.anytime import Progress as Count
 
         problem, settings, limits = self.problem, self.settings, self.settings.limits
-        simple_s, schedules = self._value_s(simple), limits.iterations
+        simple_s = math.inf if simple is None else self._value_s(simple)
+        schedules, max_wait_s = limits.iterations, settings.max_wait_s
         search = AnytimeSearch(
             problem,
             settings.objective,
@@ -162,16 +165,19 @@ class _Search:
             most_starts=math.inf
             if schedules is None
             else max(_FEWEST_STARTS, schedules // _SCHEDULES_PER_START),
+            max_wait_s=math.inf if max_wait_s is None else max_wait_s,
             starts_s=self._left_s(_STARTS_SHARE),
             num_schedules=math.inf if schedules is None else schedules,
             asked=limits.should_stop,
         )
         names = [name for mode, name in _BY_MODE.items() if mode in search.untried]
         names += [name for name, orders in untried.items() if orders]
-        params = {"untried": ", ".join(names)} if names else {}
+        params: dict[str, float | int | str] = {"untried": ", ".join(names)} if names else {}
+        if max_wait_s is not None:
+            params["max_wait_s"] = max_wait_s
 
         def best() -> Candidate:
-            run = search.best() if search.value_s < simple_s else simple
+            run = search.best() if simple is None or search.value_s < simple_s else simple
             return Candidate(run, {"iterations": search.iterations} | params)
 
         def on_progress(count: Count) -> None:

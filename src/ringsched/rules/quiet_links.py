@@ -44,7 +44,7 @@ def waiting_for_server(
     """Choose one server, for which a job of up to κ GPUs waits; a larger one goes over the quietest links."""
     if one_server(arrays, state, job):
         return True
-    return arrays.gpus[job] > kappa and over_quiet_links(arrays, state, scratch, job, ANY_NUMBER)
+    return arrays.gpus[job] > kappa and spread_quietly(arrays, state, scratch, job, ANY_NUMBER)
 
 
 @kernel
@@ -52,7 +52,7 @@ def few_on_links(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
     """Choose one server if any holds the job, else servers over links that at most κ jobs use so far."""
-    return one_server(arrays, state, job) or over_quiet_links(arrays, state, scratch, job, kappa)
+    return one_server(arrays, state, job) or spread_quietly(arrays, state, scratch, job, kappa)
 
 
 @kernel

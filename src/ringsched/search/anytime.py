@@ -280,7 +280,7 @@ class AnytimeSearch:
     def _new_worker(self, solution: Solution, number: int, cost: int) -> _Worker:
         state, walk = new_state(self._arrays), new_walk(self._task, len(self.problem.queued))
         num_arrivals = len(set(self.problem.release))
-        num_events = self.problem.num_jobs + num_arrivals
+        num_events = self.problem.num_jobs + num_arrivals + len(self._arrays.permits.reopenings)
         trace = new_trace(self.problem.num_jobs, num_events + 1)
         checkpoints = new_checkpoints(state, walk.values, walk.kept, num_events)
         chain = new_chain(solution, trace, checkpoints, walk, f"{self.seed}/{number}")

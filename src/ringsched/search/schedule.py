@@ -88,7 +88,7 @@ def decode(
         if least > highest:
             return PRUNED
         next_arrival = next_release(queue.release, queue.arrivals, walk.counts[NUM_ARRIVED])
-        time = next_event(arrays, state, next_arrival)
+        time = next_event(arrays, state, next_arrival, walk.next_rank[head] != _NO_RANK)
         if time == math.inf:
             break
         advance(arrays, state, time)

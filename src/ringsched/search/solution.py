@@ -49,15 +49,17 @@ def task_of(
     """Return the task of a problem; `target_s` is a lower bound on the makespan."""
     peers = np.array(sorted(problem.queued, key=lambda job: (problem.gpus[job], job)), dtype=np.int64)
     sizes = arrays.gpus[peers]
-    kinds = {size: number for number, size in enumerate(sorted(set(problem.gpus)))}
-    lanes, largest = problem.fabric.model.lanes, int(arrays.capacity[: arrays.num_servers].max())
+    eligibility, lanes = problem.eligibility, problem.fabric.model.lanes
+    described = list(zip(problem.gpus, eligibility.class_of, eligibility.balanced, strict=True))
+    kinds = {each: number for number, each in enumerate(sorted(set(described)))}
+    largest = np.where(arrays.permits.allowed, arrays.capacity[: arrays.num_servers], 0).max(axis=1)
     submits = [problem.clock.units(job.submit_s - problem.origin_s) for job in problem.scenario.jobs]
     return Task(
         best_case=np.array(problem.best_case, dtype=np.float64),
         weight=np.array(objective.weights(problem.scenario.jobs), dtype=np.float64),
         submit=np.array(submits, dtype=np.float64),
-        kind=np.array([kinds[size] for size in problem.gpus], dtype=np.int64),
-        largest=np.full(problem.num_jobs, largest, dtype=np.int64),
+        kind=np.array([kinds[each] for each in described], dtype=np.int64),
+        largest=largest[arrays.permits.class_of],
         peers=peers,
         peer_first=np.searchsorted(sizes, arrays.gpus, side="left"),
         peer_end=np.searchsorted(sizes, arrays.gpus, side="right"),
@@ -65,7 +67,8 @@ def task_of(
         kappa=np.array(
             [lanes if at == FREE else mode.kappa for at, mode in enumerate(MODES)], dtype=np.int64
         ),
-        alike=np.array([mode.alike for mode in MODES], dtype=np.bool_),
+        # Before a window, how long a job can take decides as well.
+        alike=np.array([mode.alike and not eligibility.has_windows for mode in MODES], dtype=np.bool_),
         usable=np.array(usable, dtype=np.int64),
         num_gpus=problem.num_gpus,
         target=float(problem.clock.units(target_s)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -92,8 +92,8 @@ def starts(
     problem: Problem, objective: Objective, priorities: Mapping[str, Sequence[float]]
 ) -> Iterator[Start]:
     """Yield starts, those that are often good first; `priorities` are the queue orders of policies."""
-    named = [_sorted(problem, priority) for priority in priorities.values()]
-    own = [_sorted(problem, key) for key in _keys(problem, objective)]
+    named = _orders(problem, priorities.values())
+    own = _orders(problem, _keys(problem, objective))
     usable = set(usable_modes(problem))
     for orders, manners in (
         (own[:1], _OVERTAKING[:4]),
@@ -124,5 +124,7 @@ def _keys(problem: Problem, objective: Objective) -> list[list[float]]:
     ]
 
 
-def _sorted(problem: Problem, key: Sequence[float]) -> Integers:
-    return np.array(sorted(problem.queued, key=lambda job: (key[job], job)), dtype=np.int64)
+def _orders(problem: Problem, keys: Iterable[Sequence[float]]) -> list[Integers]:
+    """Return the orders by these keys, each once."""
+    orders = (tuple(sorted(problem.queued, key=lambda job: (key[job], job))) for key in keys)
+    return [np.array(order, dtype=np.int64) for order in dict.fromkeys(orders)]

@@ -20,8 +20,6 @@ from ringsched.model.objective import (
     COMPLETION,
     LAST_FINISH,
     MEAN_COMPLETION,
-    SLOWDOWN,
-    SQUARED_SLOWDOWN,
     TARDINESS,
 )
 from ringsched.policies.policy import ORDERS, Settings, priorities, solve_once
@@ -144,13 +142,6 @@ def cost_of(problem: Problem, cost: int, finishes: list[float]) -> float:
         return sum(
             gpus * max(0.0, finish - target) for gpus, finish in zip(problem.gpus, finishes, strict=True)
         )
-    if cost in (SLOWDOWN, SQUARED_SLOWDOWN):
-        jobs, unit_s = problem.scenario.jobs, problem.clock.unit_s
-        slowdowns = [
-            (finish - (job.submit_s - problem.origin_s) / unit_s) / best
-            for job, finish, best in zip(jobs, finishes, problem.best_case, strict=True)
-        ]
-        return max(slowdowns) if cost == SLOWDOWN else sum(slowdown**2 for slowdown in slowdowns)
     return sum(finishes)
 
 
@@ -219,7 +210,7 @@ def test_a_queue_is_run_as_described(scenario: Scenario, data: st.DataObject) ->
     lists = (values.tolist() for values in (solution.order, solution.mode, solution.blocks))
     expected = by_hand(problem, *lists, max_wait)
     simulated = Simulated(problem, solution, max_wait)
-    for cost in (LAST_FINISH, TARDINESS, COMPLETION, SLOWDOWN, SQUARED_SLOWDOWN):
+    for cost in (LAST_FINISH, TARDINESS, COMPLETION):
         value = simulated.run(cost)
         assert simulated.outcome() == expected
         assert value == pytest.approx(cost_of(problem, cost, list(expected.finishes)), rel=1e-12)

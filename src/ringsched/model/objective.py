@@ -13,8 +13,6 @@ from ringsched.model.job import Job
 LAST_FINISH = 0
 TARDINESS = 1  # GPU-time of all jobs beyond a target: a slope that leads to an early last finish
 COMPLETION = 2  # sum of weight * finish
-SLOWDOWN = 3  # the largest completion over best-case duration
-SQUARED_SLOWDOWN = 4  # sum of their squares: a slope that leads to a small largest one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,8 +39,8 @@ _STARTS_SHARE = 0.25  # of the time: for the solutions that chains begin with
 _PROOF_SHARE = 0.1
 _OTHERS_SHARE = 0.15  # for policies that no solution of the search expresses
 _FEWEST_STARTS = 16
-_SCHEDULES_PER_START = 8
-_SCHEDULES_FOR_OTHERS = 1000  # with fewer, only the paper's algorithm is tried besides
+_SCHEDULES_PER_START = 4
+_SCHEDULES_FOR_OTHERS = 400  # with fewer, only the paper's algorithm is tried besides
 # Jobs times servers up to which policies that bisect take no time to speak of.
 _SMALL = 300_000
 # Policies that a solution expresses, by its mode, and those that it does not.

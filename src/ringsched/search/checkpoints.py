@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ class Checkpoints(NamedTuple):
 
 
 def new_checkpoints(state: State, values: Floats, counts: Integers, num_events: int) -> Checkpoints:
-    """Return room for as many as fit, over so many events; with each state go these values and counts."""
+    """Return space for as many as fit, over so many events; with each state go these values and counts."""
     unused = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
     sizes = _carry_all(Checkpoints(*unused, 0, 0, 0, 1, 0, counts[:0]), 0, state, values, counts, _MEASURES)
     num_bytes = 8 * sizes[0] + 8 * sizes[1] + 4 * sizes[2]
@@ -115,7 +115,7 @@ def _carry_all(
 
 
 @kernel
-def _carry(array: Floats, row: Floats, at: int, how: int) -> int:
+def _carry(array: NDArray[Any], row: NDArray[Any], at: int, how: int) -> int:
     """Carry an array of any type to its place in a row of that type, or back; return where the next is."""
     if how == _SAVES:
         for place in range(len(array)):

@@ -95,11 +95,11 @@ def change(
             other = order[place]
             if solution.mode[other] != mode:
                 solution.mode[other] = mode
-                first = min(first, _first_room(trace, other, arrays.gpus[other]))
+                first = min(first, _first_idle(trace, other, arrays.gpus[other]))
         return first
     if kind == BLOCK:
         solution.blocks[job] = 1 - solution.blocks[job]
-        return _first_room(trace, job, 1) if solution.blocks[job] == 1 else trace.stopped[job]
+        return _first_idle(trace, job, 1) if solution.blocks[job] == 1 else trace.stopped[job]
     place = rank[job]
     if kind in (EXCHANGE, EXCHANGE_PEERS):
         other = order[below(chance, len(order))]
@@ -124,12 +124,12 @@ def _target(trace: Trace, order: Integers, rank: Integers, job: int, kind: int, 
     if kind == NEAR:
         distance = 1 + below(chance, 2 ** (1 + below(chance, _FARTHEST)))
         to = place - distance if below(chance, 2) == 0 else place + distance
-        return max(0, min(len(order) - 1, to))
+        return int(max(0, min(len(order) - 1, to)))
     if kind == BEFORE_STARTED:
         for _ in range(_MOST_TRIES):
             other = order[below(chance, len(order))]
             if trace.arrived[job] <= trace.began[other] < trace.began[job] and rank[other] < place:
-                return rank[other]
+                return int(rank[other])
     if kind != ANYWHERE and place > 0:
         return below(chance, place)
     return below(chance, len(order))
@@ -146,9 +146,9 @@ def _longer_waiting(arrays: Arrays, task: Task, trace: Trace, job: int, other: i
 
 
 @part
-def _first_room(trace: Trace, job: int, wanted: int) -> int:
+def _first_idle(trace: Trace, job: int, wanted: int) -> int:
     """Return the first event since the job came at which so many GPUs were idle."""
-    event = trace.arrived[job]
+    event = int(trace.arrived[job])
     while event < len(trace.idle) - 1 and event < trace.began[job] and trace.idle[event] < wanted:
         event += 1
     return event

@@ -7,7 +7,7 @@ import math
 from ringsched.engine.events import advance, next_event, next_release, start
 from ringsched.engine.state import NOT_STARTED, NUM_IDLE, Arrays, Floats, State, reset
 from ringsched.jit import kernel, part
-from ringsched.model.objective import COMPLETION, LAST_FINISH, SLOWDOWN, SQUARED_SLOWDOWN, TARDINESS
+from ringsched.model.objective import COMPLETION, LAST_FINISH, TARDINESS
 from ringsched.rules.shared import MAX_LOAD, Queue, Scratch
 from ringsched.rules.table import fixed, place
 from ringsched.search.checkpoints import Checkpoints, restore, save
@@ -32,7 +32,7 @@ from ringsched.search.solution import (
 PRUNED = math.inf
 FROM_START = -1
 _NO_RANK = -1
-_MANY = 8  # jobs that come at once, for which the queue is made anew
+_MANY = 8  # jobs that come at once, for which the queue is made again
 _ROUNDING = 1 + 1e-8  # what is one instant may end that much earlier
 
 
@@ -195,7 +195,7 @@ def _pass(
 ) -> None:
     """Go through the queue once and start each job that can be placed.
 
-    Jobs of one kind and mode are alike: if one of them cannot be placed, neither can the others until
+    Jobs of one kind and mode are alike: if one of them cannot be placed, neither can the other jobs until
     another job has started.
     """
     walk.counts[STAMP] += 1
@@ -204,7 +204,7 @@ def _pass(
     ):
         return
     now, values = state.now[0], walk.values
-    num_open = walk.counts[NUM_WAITING]
+    num_open, largest_idle = walk.counts[NUM_WAITING], _largest_idle(state)
     before = len(solution.order)
     rank = walk.next_rank[before]
     while rank != _NO_RANK and num_open > 0 and state.counts[NUM_IDLE] > 0:
@@ -213,10 +213,12 @@ def _pass(
         number = task.kind[job] * NUM_MODES + mode
         is_placed = False
         if walk.failed[number] != walk.counts[STAMP]:
-            is_placed = _place(arrays, state, scratch, queue, task, job, mode)
+            # Most often no server can hold the job, which is seen at once.
+            waits = mode == PATIENT and largest_idle < arrays.gpus[job] <= task.largest[job]
+            is_placed = not waits and _place(arrays, state, scratch, queue, task, job, mode)
             if is_placed:
                 _launch(arrays, state, queue, task, solution, walk, trace, cost, before, records)
-                num_open = walk.counts[NUM_WAITING]
+                num_open, largest_idle = walk.counts[NUM_WAITING], _largest_idle(state)
             elif task.alike[mode]:
                 walk.failed[number] = walk.counts[STAMP]
                 num_open -= walk.waiting[number]
@@ -224,7 +226,7 @@ def _pass(
                 num_open -= 1
         if not is_placed:
             before = rank
-            if cost in (LAST_FINISH, SLOWDOWN):  # it starts later than now
+            if cost == LAST_FINISH:  # it starts later than now
                 values[LEAST] = _with(arrays, task, cost, values[LEAST], job, now + task.best_case[job])
             if solution.blocks[job] == 1:
                 if records and trace.stopped[job] == NEVER:
@@ -262,6 +264,15 @@ def _start_overdue(
             before = walk.next_rank[before]
         _launch(arrays, state, queue, task, solution, walk, trace, cost, before, records)
     return True
+
+
+@part
+def _largest_idle(state: State) -> int:
+    """Return the most GPUs that are idle in one server."""
+    largest = 0
+    for idle in state.num_idle:
+        largest = max(largest, idle)
+    return largest
 
 
 @part
@@ -306,7 +317,7 @@ def _count_start(
     """Update the least cost, now that the job is known to start at this instant."""
     best = float(task.best_case[job])
     values[AREA] -= float(arrays.gpus[job]) * best
-    if cost in (LAST_FINISH, SLOWDOWN):
+    if cost == LAST_FINISH:
         values[LEAST] = _with(arrays, task, cost, values[LEAST], job, now + best)
         return
     before = _with(arrays, task, cost, 0.0, job, queue.release[job] + best)
@@ -331,9 +342,4 @@ def _with(arrays: Arrays, task: Task, cost: int, total: float, job: int, finish:
         return max(total, finish)
     if cost == TARDINESS:
         return total + float(arrays.gpus[job]) * max(0.0, finish - task.target)
-    if cost == SLOWDOWN:
-        return max(total, (finish - task.submit[job]) / task.best_case[job])
-    if cost == SQUARED_SLOWDOWN:
-        slowdown = (finish - task.submit[job]) / task.best_case[job]
-        return total + slowdown * slowdown
     return total + float(task.weight[job]) * finish

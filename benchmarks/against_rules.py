@@ -111,11 +111,10 @@ def main() -> int:
         for seed in list(SEEDS)[: options.seeds]:
             scenario = build(seed)
             for objective in options.objectives:
-                objective_here = "weighted-completion" if world == "weights" else objective
-                if world == "weights" and objective == "makespan":
-                    objective_here = objective
+                is_weighted = world == "weights" and objective == "mean-completion"
+                judged_by = "weighted-completion" if is_weighted else objective
                 began_s, load = time.perf_counter(), os.getloadavg()[0]
-                row = compared(world, scenario, objective_here, seed, stop)
+                row = compared(world, scenario, judged_by, seed, stop)
                 rows.append(row)
                 print(
                     f"{world:14} {row.objective:20} {seed}  ratio {row.ratio:.4f}  gap {row.gap:6.2f} %  "

@@ -182,10 +182,9 @@ class _Search:
 
         def on_progress(count: Count) -> None:
             value_s = min(count.value_s, simple_s)
+            elapsed_s = time.monotonic() - self.began_s
             settings.on_progress(
-                Progress(
-                    value_s=value_s, bound_s=bound_s, iterations=count.iterations, elapsed_s=count.elapsed_s
-                )
+                Progress(value_s=value_s, bound_s=bound_s, iterations=count.iterations, elapsed_s=elapsed_s)
             )
 
         if search.value_s < simple_s:

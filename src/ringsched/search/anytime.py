@@ -53,7 +53,6 @@ class Progress:
 
     value_s: float
     iterations: int
-    elapsed_s: float
 
 
 @dataclass(slots=True)
@@ -155,6 +154,7 @@ class AnytimeSearch:
         round_steps = max(10, min(500, 100_000 // len(self.problem.queued)))
         most_stale = STALE_STEPS * len(self.problem.queued)
         number, stale, value_s = 0, 0, self.value_s
+        self._started_s = time.monotonic()
         # A user's own Python is asked by one thread at a time.
         with ThreadPoolExecutor(1 if self._arrays.python_only else self.num_threads) as pool:
             while not (ended := self._ended_by(stop)) and stale < most_stale:
@@ -190,8 +190,7 @@ class AnytimeSearch:
         on_progress(self._progress())
 
     def _progress(self) -> Progress:
-        elapsed_s = time.monotonic() - self._started_s
-        return Progress(value_s=self.value_s, iterations=self.iterations, elapsed_s=elapsed_s)
+        return Progress(value_s=self.value_s, iterations=self.iterations)
 
     def _advance(self, worker: _Worker, stop: Stop) -> None:
         """Do a worker's part of a round, in slices, so that the clock can end it at any time."""

@@ -7,12 +7,15 @@ kinds, for which policy `exact` proves the best plan.
 from __future__ import annotations
 
 import heapq
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from ringsched import Cluster, Contention, Job, Scenario, Server, Workload, generate
+import ringsched
+from ringsched import Cluster, Contention, Job, Scenario, Server, Time, Workload, generate
 from ringsched.workloads import Arrivals, Poisson, Spread
 from ringsched.workloads.draw import JOBS, Draw
 
@@ -25,6 +28,8 @@ _WEIGHTS = (1.0, 1.0, 2.0, 5.0)
 _GPUS = 8  # of a server
 _TWINS = ("flat", "racks", "odd", "running")
 _DRAWN_LATER = 1_000_003  # so that what a world adds to its jobs is drawn from another stream
+
+TRACES = Path(os.environ.get("RINGSCHED_TRACES", Path(__file__).parents[2] / "shared" / "data" / "traces"))
 
 Build = Callable[[int], Scenario]
 
@@ -58,6 +63,16 @@ def twins() -> Iterator[tuple[str, Scenario]]:
     for seed in range(NUM_TWINS):
         kind = _TWINS[seed % len(_TWINS)]
         yield f"{kind} {seed}", _twin(kind, seed)
+
+
+def muri() -> Scenario:
+    """Return all 1,494 jobs of the Muri trace on 14 servers of 8 GPUs, a load of 1.14: too many for them."""
+    around = Scenario(
+        cluster=Cluster.of_servers(14, _GPUS, inter_server_gbps=25.0),
+        contention=Contention.ethernet(),
+        time=Time(model="continuous"),
+    )
+    return ringsched.import_trace(TRACES / "muri_trace1.csv.gz", "muri", cluster=around).scenario
 
 
 def _flat(servers: int) -> Cluster:
@@ -125,9 +140,7 @@ def _labelled(cluster: Cluster, seed: int) -> Scenario:
     """Let half of the servers of each rack be of one kind, and some jobs require a kind."""
     kinds = ("a100", "v100")
     labels: list[dict[str, Any]] = [{"labels": {"gpu": kind}} for kind in kinds]
-    servers = tuple(
-        server.replace(**labels[at % len(kinds)]) for at, server in enumerate(cluster.servers)
-    )
+    servers = tuple(server.replace(**labels[at % len(kinds)]) for at, server in enumerate(cluster.servers))
     scenario = _drawn(cluster.replace(servers=servers), seed)
 
     def requirement(draw: Draw, _: Job) -> dict[str, Any]:
@@ -164,8 +177,8 @@ def _left_by_first_fit(
     earlier: list[list[int]] = []
     placed = []
     for size in sizes:
-        for _ in range(2):  # two come for each that goes and for each that stays
-            earlier.append([heapq.heappop(free) for _ in range(min(size, len(free)))])
+        # Two come for each that goes and for each that stays.
+        earlier += [[heapq.heappop(free) for _ in range(min(size, len(free)))] for _ in range(2)]
         for number in earlier.pop(draw.integer(0, len(earlier) - 1)):
             heapq.heappush(free, number)
         if len(free) < size:

@@ -29,6 +29,7 @@ def plan(
     kappa: int | None = None,
     theta: int | None = None,
     slack: float | None = None,
+    max_wait_s: float | None = None,
     seed: int = 0,
     stop: Stop | Callable[[Progress], bool] | None = None,
     workers: int | None = None,
@@ -47,6 +48,8 @@ def plan(
         A queue order out of `ORDERS`, instead of the policy's own.
     kappa, theta, slack
         Fix what a search would choose, and λ for every job.
+    max_wait_s
+        Of `search`: jobs that have waited longer go first, in the order in which they came.
     seed
         For policies that draw random numbers.
     stop
@@ -79,6 +82,7 @@ def plan(
         kappa=kappa,
         theta=theta,
         slack=slack,
+        max_wait_s=max_wait_s,
         seed=seed,
         objective=objective,
         stop=stop,

@@ -61,7 +61,14 @@ def _search(problem: Problem) -> None:
     from ringsched.model.objective import objective_named
     from ringsched.search.anytime import AnytimeSearch
 
-    AnytimeSearch(problem, objective_named("makespan"), target_s=1.0, seed=0, num_threads=1)
+    AnytimeSearch(
+        problem,
+        objective_named("makespan"),
+        target_s=1.0,
+        seed=0,
+        num_threads=1,
+        priorities={"fifo": problem.release},
+    )
 
 
 def _exact(problem: Problem) -> None:

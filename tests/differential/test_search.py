@@ -14,11 +14,34 @@ from tests.strategies import scenarios
 
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.simulate import LiveCluster
-from ringsched.engine.state import Run, arrays_of, new_state, run_of
+from ringsched.engine.state import Arrays, Integers, Run, State, arrays_of, new_state, run_of
 from ringsched.model import Scenario
-from ringsched.model.objective import COMPLETION, LAST_FINISH, MEAN_COMPLETION, TARDINESS
+from ringsched.model.objective import (
+    COMPLETION,
+    LAST_FINISH,
+    MEAN_COMPLETION,
+    TARDINESS,
+)
+from ringsched.policies.policy import ORDERS, Settings, priorities, solve_once
+from ringsched.rules.runner import queue_of
 from ringsched.rules.shared import new_scratch
-from ringsched.search.schedule import FLEXIBLE, NUM_MODES, PATIENT, PRUNED, QUIET, decode, task_of
+from ringsched.search.chance import new_chance
+from ringsched.search.checkpoints import new_checkpoints
+from ringsched.search.modes import (
+    FLEXIBLE,
+    FREE,
+    MODES,
+    NUM_MODES,
+    NUM_MOVED,
+    PAIRED,
+    PATIENT,
+    QUIET,
+    TIGHT,
+    usable_modes,
+)
+from ringsched.search.moves import change, new_wheel
+from ringsched.search.schedule import FROM_START, PRUNED, decode
+from ringsched.search.solution import NEVER, Solution, new_solution, new_trace, new_walk, task_of
 
 TARGET_S = 3.0
 
@@ -47,7 +70,8 @@ def chosen(problem: Problem, cluster: LiveCluster, job: int, mode: int) -> list[
     paths = {server: list(network.path(server)) for server in idle}
     busiest = {server: max(int(cluster.on_links()[node]) for node in paths[server]) for server in idle}
     levels = sorted({0, *(busiest[server] for server in idle if idle[server])})
-    for level in [0] if mode == QUIET else levels:
+    most = {QUIET: 0, PAIRED: 1}.get(mode, math.inf)
+    for level in (level for level in levels if level <= most):
         below: defaultdict[int, list[int]] = defaultdict(list)  # servers behind quiet links up to each switch
         for server, path in paths.items():
             for link, switch in pairwise(path):
@@ -80,15 +104,27 @@ def packed(idle: dict[int, list[int]], servers: list[int], wanted: int) -> list[
     return gpus
 
 
-def by_hand(problem: Problem, order: list[int], mode: list[int]) -> Run:
+def by_hand(problem: Problem, order: list[int], mode: list[int], blocks: list[bool], max_wait: float) -> Run:
     cluster, waiting = LiveCluster(problem), list(order)
-    while True:
+
+    def starts(job: int) -> bool:
+        gpus = chosen(problem, cluster, job, mode[job])
+        if gpus is not None:
+            cluster.start(job, gpus)
+            waiting.remove(job)
+        return gpus is not None
+
+    def start_jobs() -> None:
+        came = sorted(waiting, key=lambda job: (problem.release[job], job))
+        for job in came:
+            if problem.release[job] + max_wait <= cluster.now and not starts(job):
+                return
         for job in list(waiting):
-            if problem.release[job] <= cluster.now:
-                gpus = chosen(problem, cluster, job, mode[job])
-                if gpus is not None:
-                    cluster.start(job, gpus)
-                    waiting.remove(job)
+            if problem.release[job] <= cluster.now and not starts(job) and blocks[job]:
+                return
+
+    while True:
+        start_jobs()
         cluster.settle()
         releases = [problem.release[job] for job in waiting if problem.release[job] > cluster.now]
         time = min([cluster.next_completion(), *releases])
@@ -109,32 +145,139 @@ def cost_of(problem: Problem, cost: int, finishes: list[float]) -> float:
     return sum(finishes)
 
 
+class Simulated:
+    """The kernels of the search with all that they need."""
+
+    def __init__(self, problem: Problem, solution: Solution, max_wait: float = math.inf) -> None:
+        self.problem, self.solution = problem, solution
+        self.arrays: Arrays = arrays_of(problem)
+        self.state: State = new_state(self.arrays)
+        self.task = task_of(
+            problem,
+            self.arrays,
+            MEAN_COMPLETION,
+            target_s=TARGET_S,
+            usable=tuple(range(NUM_MOVED)),
+            max_wait_s=problem.clock.seconds(max_wait),
+        )
+        self.queue = queue_of(problem, self.arrays, problem.release)
+        self.scratch = new_scratch(self.arrays)
+        self.walk = new_walk(self.task, len(problem.queued))
+        num_events = 2 * problem.num_jobs + 1
+        self.trace = new_trace(problem.num_jobs, num_events)
+        self.checkpoints = new_checkpoints(self.state, self.walk.values, self.walk.kept, num_events)
+
+    def run(
+        self, cost: int = COMPLETION, limit: float = math.inf, start: int = FROM_START, records: bool = False
+    ) -> float:
+        return decode(
+            self.arrays,
+            self.state,
+            self.scratch,
+            self.queue,
+            self.task,
+            self.solution,
+            self.walk,
+            self.trace,
+            self.checkpoints,
+            cost,
+            limit,
+            start,
+            records,
+        )
+
+    def outcome(self) -> Run:
+        return run_of(self.arrays, self.state)
+
+
+def integers(values: list[int]) -> Integers:
+    return np.array(values, dtype=np.int64)
+
+
+def drawn_solution(problem: Problem, data: st.DataObject, modes: tuple[int, ...]) -> Solution:
+    size = problem.num_jobs
+    order = data.draw(st.permutations(problem.queued))
+    mode = data.draw(st.lists(st.sampled_from(modes), min_size=size, max_size=size))
+    blocks = data.draw(st.lists(st.integers(0, 1), min_size=size, max_size=size))
+    return new_solution(size, integers(order), integers(mode), integers(blocks))
+
+
 @given(scenarios(), st.data())
 def test_a_queue_is_run_as_described(scenario: Scenario, data: st.DataObject) -> None:
     problem = problem_of(scenario)
-    order = data.draw(st.permutations(problem.queued))
-    modes = st.lists(st.integers(0, NUM_MODES - 1), min_size=problem.num_jobs, max_size=problem.num_jobs)
-    mode = data.draw(modes)
-    expected = by_hand(problem, order, mode)
-    arrays = arrays_of(problem)
-    state, scratch = new_state(arrays), new_scratch(arrays)
-    task = task_of(problem, arrays, MEAN_COMPLETION, TARGET_S)
-    solution = np.array(order, dtype=np.int64), np.array(mode, dtype=np.int64)
-    next_rank = np.zeros(len(order) + 1, dtype=np.int64)
-
-    def run(cost: int, limit: float) -> float:
-        return decode(arrays, state, scratch, task, *solution, next_rank, cost, limit)
-
+    solution = drawn_solution(problem, data, (FLEXIBLE, PATIENT, QUIET, PAIRED))
+    max_wait = data.draw(st.sampled_from([math.inf, 0.0, 5.0]))
+    lists = (values.tolist() for values in (solution.order, solution.mode, solution.blocks))
+    expected = by_hand(problem, *lists, max_wait)
+    simulated = Simulated(problem, solution, max_wait)
     for cost in (LAST_FINISH, TARDINESS, COMPLETION):
-        value = run(cost, math.inf)
-        assert run_of(arrays, state) == expected
+        value = simulated.run(cost)
+        assert simulated.outcome() == expected
         assert value == pytest.approx(cost_of(problem, cost, list(expected.finishes)), rel=1e-12)
         # Giving up early never changes an answer that is within the limit.
-        assert run(cost, value * (1 + 1e-12)) == value
-        if value > 0:
-            assert run(cost, value * (1 - 1e-9)) in (PRUNED, value)
-        assert run(cost, value / 2) in (PRUNED, value)
+        assert simulated.run(cost, value * (1 + 1e-12)) == value
+        assert simulated.run(cost, value / 2) in (PRUNED, value)
+
+
+@given(scenarios(), st.sampled_from(list(ORDERS)), st.data())
+def test_a_solution_expresses_every_rule(scenario: Scenario, order: str, data: st.DataObject) -> None:
+    problem = problem_of(scenario)
+    mode = data.draw(st.sampled_from(usable_modes(problem)))
+    key = priorities(problem, order)
+    size = problem.num_jobs
+    solution = new_solution(
+        size,
+        integers(sorted(problem.queued, key=lambda job: (key[job], job))),
+        integers([mode] * size),
+        integers([1] * size),
+    )
+    largest = max(problem.network.capacity[: problem.num_servers])
+    kappa = {FREE: problem.fabric.model.lanes, PATIENT: largest}.get(mode, MODES[mode].kappa)
+    candidate = solve_once(problem, Settings(order=order), MODES[mode].rule, kappa=kappa)
+    simulated = Simulated(problem, solution)
+    simulated.run()
+    assert candidate is not None
+    assert simulated.outcome() == candidate.run
+
+
+@given(scenarios(max_jobs=12), st.data())
+def test_the_tail_alone_gives_the_same_schedule(scenario: Scenario, data: st.DataObject) -> None:
+    """After random moves, from the checkpoint that they allow: as if simulated from the start."""
+    problem = problem_of(scenario)
+    if not problem.queued:
+        return
+    max_wait = data.draw(st.sampled_from([math.inf, 0.0, 5.0]))
+    simulated = Simulated(problem, drawn_solution(problem, data, usable_modes(problem)), max_wait)
+    chance, wheel = new_chance(str(data.draw(st.integers(0, 10**6)))), new_wheel()
+    simulated.run(records=True)
+    late = integers(list(problem.queued[:3]))
+    for _ in range(8):
+        first = NEVER
+        for turn in range(data.draw(st.integers(1, 2))):
+            first = min(
+                first,
+                change(
+                    simulated.arrays,
+                    simulated.task,
+                    simulated.trace,
+                    simulated.solution,
+                    late,
+                    wheel,
+                    turn,
+                    chance,
+                ),
+            )
+        expected = Simulated(problem, simulated.solution, max_wait)
+        value = expected.run()
+        if first == NEVER:
+            assert expected.outcome() == simulated.outcome()
+            continue
+        checkpoint = min(first // simulated.checkpoints.stride, int(simulated.checkpoints.counts[0]) - 1)
+        assert simulated.run(start=checkpoint) == value
+        assert simulated.outcome() == expected.outcome()
+        simulated.run(start=checkpoint, records=True)  # goes on from there
 
 
 def test_the_placement_modes_differ() -> None:
-    assert len({FLEXIBLE, PATIENT, QUIET}) == NUM_MODES
+    assert len({(MODES[mode].rule.name, MODES[mode].kappa) for mode in range(NUM_MODES)}) == NUM_MODES
+    assert TIGHT < NUM_MOVED <= NUM_MODES

@@ -65,6 +65,72 @@ def test_it_is_valid_and_never_worse_than_simple_policies(
         assert plan.objective_s <= other.objective_s * (1 + 1e-9)
 
 
+ENOUGH = 400  # schedules, with which all simple policies are tried in all orders
+
+
+@given(scenarios(max_jobs=6), st.sampled_from(OBJECTIVES))
+@examples(10)
+def test_it_is_never_worse_than_any_simple_policy_in_any_order(instance: Scenario, objective: str) -> None:
+    plan = searched(instance, objective=objective, iterations=ENOUGH)
+    assert "untried" not in plan.params
+    for policy in ringsched.list_policies():
+        if policy.name in ("search", "exact") or instance.contention.model_name not in policy.models:
+            continue
+        for order in ringsched.ORDERS:
+            try:
+                other = ringsched.plan(instance, policy.name, order=order, objective=objective)
+            except Infeasible:
+                continue
+            assert plan.objective_s <= other.objective_s * (1 + 1e-9), (policy.name, order)
+
+
+def test_a_plan_names_the_policies_that_were_not_tried() -> None:
+    plan = searched(odd_sizes(12), iterations=40, objective="mean-completion")
+    assert plan.params["untried"] == (
+        "contention-aware, adaptive-overlap, lwf, sjf-bco, list-scheduling, first-fit, random"
+    )
+
+
+def odd_sizes(num_jobs: int) -> Scenario:
+    """Jobs whose sizes do not divide those of servers, and which exchange much."""
+    jobs = [
+        job(f"j{at}", gpus=(3, 5, 6, 7)[at % 4], gradient_mb=40.0 + at, iterations=200 + 37 * at)
+        for at in range(num_jobs)
+    ]
+    return scenario(cluster(8, 8, 8), *jobs, time={"model": "continuous"})
+
+
+@pytest.mark.parametrize("objective", ["makespan", "mean-completion"])
+def test_it_beats_free_links_where_sizes_do_not_divide(objective: str) -> None:
+    """Once it lost by a fifth: in no solution did small jobs wait for a server and large ones for links."""
+    instance = odd_sizes(16)
+    simple = min(
+        ringsched.plan(instance, "free-links", order=order, objective=objective).objective_s
+        for order in ringsched.ORDERS
+    )
+    assert searched(instance, objective=objective, iterations=300).objective_s < simple
+
+
+def test_jobs_that_have_waited_long_go_first() -> None:
+    """Small jobs come all the time, and the large one would wait for the last of them."""
+    small = [job(f"s{at}", iterations=100, submit_s=5.0 * at) for at in range(40)]
+    instance = scenario(cluster(2), job("large", gpus=2, iterations=300, submit_s=1.0), *small)
+
+    def waited_s(**options: Any) -> float:
+        plan = searched(instance, objective="mean-completion", iterations=200, **options)
+        assert ringsched.verify(instance, plan).valid
+        return next(planned.start_s for planned in plan.jobs if planned.name == "large")
+
+    assert waited_s() > 60
+    assert waited_s(max_wait_s=30.0) <= 1 + 30 + 10  # until those that run have ended
+
+
+def test_a_limit_on_waiting_is_for_the_search() -> None:
+    with pytest.raises(InputError, match="max-wait is not allowed with policy 'fifo', only with search"):
+        ringsched.plan(scenario(cluster(2), job()), "fifo", max_wait_s=1.0)
+    assert searched(scenario(cluster(2), job()), max_wait_s=1.0, iterations=0).params["max_wait_s"] == 1.0
+
+
 @pytest.mark.compiled
 def test_it_stops_at_the_gap() -> None:
     plan = searched(MIX, gap=1.2, time_limit_s=60)

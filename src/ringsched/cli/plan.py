@@ -23,7 +23,7 @@ from ringsched.cli.options import (
     workers_option,
 )
 from ringsched.cli.progress import WatchedPlanning
-from ringsched.cli.values import GAP
+from ringsched.cli.values import DURATION, GAP
 from ringsched.errors import Infeasible, InputError
 from ringsched.formats.plan import plan_to_json, save_plan
 from ringsched.formats.scenario import load_scenario, locate
@@ -53,6 +53,13 @@ from ringsched.policies.policy import Stop
     type=GAP,
     stated="0%",
     help="End the search at this gap above the bound, such as 1% or 0.01.",
+    group=SEARCH,
+)
+@option(
+    "--max-wait",
+    metavar="DURATION",
+    type=DURATION,
+    help="search: jobs that have waited longer go first, such as 12h.",
     group=SEARCH,
 )
 @option(
@@ -91,6 +98,7 @@ def plan_command(
     time_limit: float | None,
     max_schedules: int | None,
     gap: float | None,
+    max_wait: float | None,
     workers: int | None,
     output: Path | None,
     as_json: bool,
@@ -118,6 +126,7 @@ def plan_command(
                 kappa=kappa,
                 theta=theta,
                 slack=server_slack,
+                max_wait_s=max_wait,
                 seed=seed,
                 objective=objective,
                 stop=Stop(time_limit_s=time_limit, max_schedules=max_schedules, gap=gap),

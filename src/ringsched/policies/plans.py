@@ -37,6 +37,7 @@ def settings_of(
     kappa: int | None = None,
     theta: int | None = None,
     slack: float | None = None,
+    max_wait_s: float | None = None,
     seed: int = 0,
     objective: str = MAKESPAN.name,
     stop: Stop | Callable[[Progress], bool] | None = None,
@@ -49,6 +50,7 @@ def settings_of(
         kappa=_checked(kappa, "kappa", integer, minimum=1),
         theta=_checked(theta, "theta", integer, minimum=1),
         slack=_checked(slack, "server-slack", number, minimum=1),
+        max_wait_s=_checked(max_wait_s, "max-wait", number, minimum=0),
         seed=integer(seed, "seed", minimum=0),
         objective=objective_named(objective),
         limits=Limits(
@@ -61,6 +63,7 @@ def settings_of(
     )
     given = {"kappa": kappa, "theta": theta, "server-slack": slack, "time-limit": criterion.time_limit_s}
     given |= {"max-schedules": criterion.max_schedules, "gap": criterion.gap, "workers": workers}
+    given |= {"max-wait": max_wait_s}
     check_options(policy, given)
     return settings
 

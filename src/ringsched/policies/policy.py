@@ -144,6 +144,7 @@ class Settings:
     kappa: int | None = None
     theta: int | None = None
     slack: float | None = None
+    max_wait_s: float | None = None  # jobs that have waited longer go first
     seed: int = 0
     # What a search that can choose improves; the bisecting ones take the makespan.
     objective: Objective = MAKESPAN

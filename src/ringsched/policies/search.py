@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ringsched.bounds.lower_bound import lower_bounds, quick_bound_s
@@ -16,90 +16,196 @@ from ringsched.errors import InputError
 from ringsched.model.objective import MAKESPAN, Objective
 from ringsched.model.plan import GOOD_ENOUGH, PROVED
 from ringsched.policies.exact import quick_proof
-from ringsched.policies.policy import ANY_ORDER, ORDERS, Candidate, Progress, Settings, solve_once
+from ringsched.policies.policy import (
+    ANY_ORDER,
+    ORDERS,
+    Candidate,
+    Progress,
+    Settings,
+    Solve,
+    priorities,
+    solve_once,
+)
+from ringsched.policies.single_rule import solve_first_fit, solve_list_scheduling, solve_random
 from ringsched.policies.sjf_bco import solve_sjf_bco
 from ringsched.rules.table import BEST_FIT
+from ringsched.search.modes import ADAPTIVE, FLEXIBLE, FREE, LEAST_WORK, TIGHT
 
 if TYPE_CHECKING:
     from ringsched.search.exact.prove import Proof
 
 TIME_LIMIT_S = 10.0
-# Jobs times servers up to which the paper's algorithm, beside the search, takes no time to speak of.
+_STARTS_SHARE = 0.25  # of the time: for the solutions that chains begin with
+_PROOF_SHARE = 0.1
+_OTHERS_SHARE = 0.15  # for policies that no solution of the search expresses
+_FEWEST_STARTS = 16
+_SCHEDULES_PER_START = 4
+_SCHEDULES_FOR_OTHERS = 400  # with fewer, only the paper's algorithm is tried besides
+# Jobs times servers up to which policies that bisect take no time to speak of.
 _SMALL = 300_000
+# Policies that a solution expresses, by its mode, and those that it does not.
+_BY_MODE = {
+    TIGHT: "best fit",
+    FREE: "free-links",
+    FLEXIBLE: "contention-aware",
+    ADAPTIVE: "adaptive-overlap",
+    LEAST_WORK: "lwf",
+}
+_OTHERS: dict[str, Solve] = {
+    "sjf-bco": solve_sjf_bco,
+    "list-scheduling": solve_list_scheduling,
+    "first-fit": solve_first_fit,
+    "random": solve_random,
+}
 
 
 def solve_search(problem: Problem, settings: Settings) -> Candidate:
-    """Return the best plan found; never a worse one than `longest-first`, whatever the limits."""
+    """Return the best plan found; never a worse one than a simple policy that was tried, in any order."""
     if settings.order != ANY_ORDER:
         raise InputError("is not allowed with policy 'search', which looks for the best order", field="order")
-    simple = min(_simple_runs(problem, settings), key=lambda run: _value_s(problem, settings, run))
-    bound_s = _bound_s(problem, settings, settings.objective)
-    value_s = _value_s(problem, settings, simple)
-    if value_s <= bound_s * settings.limits.gap or not problem.queued:
-        return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
-    settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
-    settings.on_progress(Progress(value_s=value_s, bound_s=bound_s, iterations=0, elapsed_s=0.0))
-    began_s = time.monotonic()
-    if (proof := _quick_proof(problem, settings, simple)) is not None:
-        simple, value_s = proof.run, _value_s(problem, settings, proof.run)
-        if value_s <= bound_s * settings.limits.gap:
+    return _Search(problem, settings, time.monotonic()).solve()
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search: the best run so far, and what is left of the time."""
+
+    problem: Problem
+    settings: Settings
+    began_s: float
+
+    def solve(self) -> Candidate:
+        problem, settings = self.problem, self.settings
+        bound_s = self._bound_s(settings.objective)
+        if settings.max_wait_s is not None and problem.queued:  # which simple policies do not know
+            return self._improved(None, bound_s, {})
+        simple = min(self._best_fit_runs(), key=self._value_s)
+        value_s = self._value_s(simple)
+        if value_s <= bound_s * settings.limits.gap or not problem.queued:
             return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
-        if proof.complete:
-            return Candidate(simple, {"iterations": 0, "proof": "optimal"}, PROVED)
-    return _improved(problem, settings, simple, bound_s, spent_s=time.monotonic() - began_s)
+        settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
+        settings.on_progress(Progress(value_s=value_s, bound_s=bound_s, iterations=0, elapsed_s=0.0))
+        if (proof := self._quick_proof(simple)) is not None:
+            simple, value_s = proof.run, self._value_s(proof.run)
+            if value_s <= bound_s * settings.limits.gap:
+                return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
+            if proof.complete:
+                return Candidate(simple, {"iterations": 0, "proof": "optimal"}, PROVED)
+        untried = {name: list(ORDERS) for name in _OTHERS}  # orders of policies that no solution expresses
+        simple = min([simple, *self._other_runs(untried)], key=self._value_s)
+        return self._improved(simple, bound_s, untried)
 
+    @property
+    def _limit_s(self) -> float | None:
+        """The time limit; None if something else ends the search."""
+        limits = self.settings.limits
+        if limits.time_limit_s is None and limits.iterations is None and limits.when is None:
+            return TIME_LIMIT_S
+        return limits.time_limit_s
 
-def _quick_proof(problem: Problem, settings: Settings, simple: Run) -> Proof | None:
-    """Return the proof of a small queue, which the search alone might miss: it keeps no GPUs idle on purpose.
+    def _left_s(self, share: float = 1.0) -> float:
+        """Return a share of the time that is left; infinity without a limit."""
+        if self._limit_s is None:
+            return math.inf
+        return share * max(0.0, self._limit_s - (time.monotonic() - self.began_s))
 
-    Only where a clock ends the search: with a number of schedules, plans stay as they are.
-    """
-    limits = settings.limits
-    if limits.iterations is not None or limits.when is not None or limits.quick_bounds:
-        return None
-    limit_s = TIME_LIMIT_S if limits.time_limit_s is None else limits.time_limit_s
-    return quick_proof(problem, settings, simple, limit_s / 10)
+    def _best_fit_runs(self) -> Iterator[Run]:
+        """Yield what can be had at once."""
+        for order in ORDERS:
+            candidate = solve_once(self.problem, self._in_order(order), BEST_FIT)
+            assert candidate is not None  # best fit always comes to an end
+            yield candidate.run
 
+    def _in_order(self, order: str) -> Settings:
+        settings = self.settings
+        return Settings(order=order, seed=settings.seed, on_trial=settings.on_trial)
 
-def _improved(
-    problem: Problem, settings: Settings, simple: Run, bound_s: float, *, spent_s: float
-) -> Candidate:
-    from ringsched.search.anytime import AnytimeSearch, Stop
-    from ringsched.search.anytime import Progress as Count
+    def _quick_proof(self, simple: Run) -> Proof | None:
+        """Return the proof of a small queue, which the search alone might miss.
 
-    limits = settings.limits
-    simple_s = _value_s(problem, settings, simple)
-    search = AnytimeSearch(
-        problem,
-        settings.objective,
-        target_s=_bound_s(problem, settings, MAKESPAN),
-        seed=settings.seed,
-        num_threads=limits.threads or _num_cores(),
-        num_schedules=math.inf if limits.iterations is None else limits.iterations,
-        asked=limits.should_stop,
-    )
+        Only where a clock ends the search: with a number of schedules, plans stay as they are.
+        """
+        limits = self.settings.limits
+        if limits.iterations is not None or limits.when is not None or limits.quick_bounds:
+            return None
+        return quick_proof(self.problem, self.settings, simple, self._left_s(_PROOF_SHARE))
 
-    def best() -> Candidate:
-        run = search.best() if search.value_s < simple_s else simple
-        return Candidate(run, {"iterations": search.iterations})
+    def _other_runs(self, untried: dict[str, list[str]]) -> Iterator[Run]:
+        """Yield runs of those policies, as far as the time or the number of schedules allows."""
+        limits = self.settings.limits
+        if self.problem.num_jobs * self.problem.num_servers > _SMALL:
+            return
+        few = limits.iterations is not None and limits.iterations < _SCHEDULES_FOR_OTHERS
+        end_s = time.monotonic() + self._left_s(_OTHERS_SHARE)
+        for name, solve in _OTHERS.items():
+            for order in ("smallest-first",) if few else ORDERS:
+                if time.monotonic() > end_s or limits.should_stop():
+                    return
+                candidate = solve(self.problem, self._in_order(order))
+                untried[name].remove(order)
+                if candidate is not None:  # its makespan may not be below the horizon
+                    yield candidate.run
+                if few:
+                    return
 
-    def on_progress(count: Count) -> None:
-        value_s = min(count.value_s, simple_s)
-        settings.on_progress(
-            Progress(value_s=value_s, bound_s=bound_s, iterations=count.iterations, elapsed_s=count.elapsed_s)
+    def _improved(self, simple: Run | None, bound_s: float, untried: dict[str, list[str]]) -> Candidate:
+        from ringsched.search.anytime import AnytimeSearch, Stop
+        from ringsched.search.anytime import Progress as Count
+
+        problem, settings, limits = self.problem, self.settings, self.settings.limits
+        simple_s = math.inf if simple is None else self._value_s(simple)
+        schedules, max_wait_s = limits.iterations, settings.max_wait_s
+        search = AnytimeSearch(
+            problem,
+            settings.objective,
+            target_s=self._bound_s(MAKESPAN),
+            seed=settings.seed,
+            num_threads=limits.threads or _num_cores(),
+            priorities={order: priorities(problem, order) for order in ORDERS},
+            most_starts=math.inf
+            if schedules is None
+            else max(_FEWEST_STARTS, schedules // _SCHEDULES_PER_START),
+            max_wait_s=math.inf if max_wait_s is None else max_wait_s,
+            starts_s=self._left_s(_STARTS_SHARE),
+            num_schedules=math.inf if schedules is None else schedules,
+            asked=limits.should_stop,
         )
+        names = [name for mode, name in _BY_MODE.items() if mode in search.untried]
+        names += [name for name, orders in untried.items() if orders]
+        params: dict[str, float | int | str] = {"untried": ", ".join(names)} if names else {}
+        if max_wait_s is not None:
+            params["max_wait_s"] = max_wait_s
 
-    clocked = limits.time_limit_s is None and limits.iterations is None and limits.when is None
-    limit_s = TIME_LIMIT_S if clocked else limits.time_limit_s
-    stop = Stop(
-        time_limit_s=None if limit_s is None else max(0.0, limit_s - spent_s),
-        iterations=limits.iterations,
-        value_s=bound_s * limits.gap,
-        asked=limits.should_stop,
-    )
-    ended = search.run(stop, on_progress, lambda: settings.on_better(best))
-    found = best()
-    return replace(found, ended=_ending(ended, _value_s(problem, settings, found.run), bound_s))
+        def best() -> Candidate:
+            run = search.best() if simple is None or search.value_s < simple_s else simple
+            return Candidate(run, {"iterations": search.iterations} | params)
+
+        def on_progress(count: Count) -> None:
+            value_s = min(count.value_s, simple_s)
+            elapsed_s = time.monotonic() - self.began_s
+            settings.on_progress(
+                Progress(value_s=value_s, bound_s=bound_s, iterations=count.iterations, elapsed_s=elapsed_s)
+            )
+
+        if search.value_s < simple_s:
+            settings.on_better(best)
+        stop = Stop(
+            time_limit_s=None if self._limit_s is None else self._left_s(),
+            iterations=schedules,
+            value_s=bound_s * limits.gap,
+            asked=limits.should_stop,
+        )
+        ended = search.run(stop, on_progress, lambda: settings.on_better(best))
+        found = best()
+        return replace(found, ended=_ending(ended, self._value_s(found.run), bound_s))
+
+    def _bound_s(self, objective: Objective) -> float:
+        if self.settings.limits.quick_bounds:
+            return quick_bound_s(self.problem, objective)
+        return lower_bounds(self.problem, objective)[0].value_s
+
+    def _value_s(self, run: Run) -> float:
+        return objective_value(self.problem, run.finishes, self.settings.objective)
 
 
 def _ending(ended: str, value_s: float, bound_s: float) -> str:
@@ -112,25 +218,3 @@ def _num_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _simple_runs(problem: Problem, settings: Settings) -> Iterator[Run]:
-    """Yield what can be had at once."""
-    for order in ORDERS:
-        candidate = solve_once(problem, Settings(order=order, on_trial=settings.on_trial), BEST_FIT)
-        assert candidate is not None  # best fit always comes to an end
-        yield candidate.run
-    if problem.num_jobs * problem.num_servers <= _SMALL:
-        paper = solve_sjf_bco(problem, Settings(order="smallest-first", on_trial=settings.on_trial))
-        if paper is not None:  # its makespan may not be below the horizon
-            yield paper.run
-
-
-def _bound_s(problem: Problem, settings: Settings, objective: Objective) -> float:
-    if settings.limits.quick_bounds:
-        return quick_bound_s(problem, objective)
-    return lower_bounds(problem, objective)[0].value_s
-
-
-def _value_s(problem: Problem, settings: Settings, run: Run) -> float:
-    return objective_value(problem, run.finishes, settings.objective)

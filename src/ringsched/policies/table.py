@@ -53,10 +53,10 @@ POLICIES: tuple[Policy, ...] = (
     Policy(
         name="search",
         order=ANY_ORDER,
-        rule="one server, quiet links, or wait",
-        search="anytime: order and placement",
-        options=_SEARCH | {"seed", "gap", "workers"},
-        summary="as good as time allows; never worse than longest-first",
+        rule="any rule for each job, or wait",
+        search="anytime: order, rule and blocking",
+        options=_SEARCH | {"seed", "gap", "workers", "max-wait"},
+        summary="as good as time allows; never worse than a simple policy in any order",
         solve=solve_search,
     ),
     Policy(

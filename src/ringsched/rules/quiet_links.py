@@ -38,6 +38,24 @@ def spread_quietly(arrays: Arrays, state: State, scratch: Scratch, job: int, mos
 
 
 @kernel
+def waiting_for_server(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
+    """Choose one server, for which a job of up to κ GPUs waits; a larger one goes over the quietest links."""
+    if one_server(arrays, state, job):
+        return True
+    return arrays.gpus[job] > kappa and spread_quietly(arrays, state, scratch, job, ANY_NUMBER)
+
+
+@kernel
+def few_on_links(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
+    """Choose one server if any holds the job, else servers over links that at most κ jobs use so far."""
+    return one_server(arrays, state, job) or spread_quietly(arrays, state, scratch, job, kappa)
+
+
+@kernel
 def over_quiet_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int) -> bool:
     """Choose GPUs behind links that are crossed by at most `most_on_link` jobs so far.
 

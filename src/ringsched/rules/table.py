@@ -17,7 +17,7 @@ from ringsched.rules.first_fit import first_fit
 from ringsched.rules.free_links import free_links
 from ringsched.rules.least_loaded import least_loaded
 from ringsched.rules.least_workload import least_workload
-from ringsched.rules.quiet_links import quiet_links
+from ringsched.rules.quiet_links import few_on_links, quiet_links, waiting_for_server
 from ringsched.rules.random_fit import random_fit
 from ringsched.rules.shared import Queue, Scratch
 
@@ -102,6 +102,8 @@ RULES = (
     Rule("free-links", free_links, by_links=True),
     Rule("adaptive-overlap", adaptive_overlap, by_links=True),
     Rule("quiet-links", quiet_links),
+    Rule("waiting-for-server", waiting_for_server, by_links=True),
+    Rule("few-on-links", few_on_links, by_links=True),
 )
 (
     FIRST_FIT,
@@ -114,6 +116,8 @@ RULES = (
     FREE_LINKS,
     ADAPTIVE_OVERLAP,
     QUIET_LINKS,
+    WAITING_FOR_SERVER,
+    FEW_ON_LINKS,
 ) = RULES
 
 
@@ -207,7 +211,11 @@ def ask(
         return free_links(arrays, state, scratch, queue, job, limit, kappa)
     if rule == 8:
         return adaptive_overlap(arrays, state, scratch, queue, job, limit, kappa)
-    return quiet_links(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 9:
+        return quiet_links(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 10:
+        return waiting_for_server(arrays, state, scratch, queue, job, limit, kappa)
+    return few_on_links(arrays, state, scratch, queue, job, limit, kappa)
 
 
 @kernel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from threading import Event
@@ -16,15 +16,21 @@ from threading import Event
 import numpy as np
 
 from ringsched.engine.problem import Problem
-from ringsched.engine.state import Arrays, Integers, Run, State, arrays_of, new_state, run_of
+from ringsched.engine.state import Arrays, Run, State, arrays_of, new_state, run_of
 from ringsched.jit import is_compiling, runnable
 from ringsched.model.objective import Objective
 from ringsched.model.plan import GOOD_ENOUGH, INTERRUPTED, SCHEDULES, STALLED, TIME
-from ringsched.rules.shared import Scratch, new_scratch
-from ringsched.search.chain import BEST, Chain, descend, new_chain
-from ringsched.search.schedule import Task, starting_modes, starting_orders, task_of
+from ringsched.rules.runner import queue_of
+from ringsched.rules.shared import Queue, Scratch, new_scratch
+from ringsched.search.chain import BEST, Chain, copy_solution, descend, new_chain
+from ringsched.search.checkpoints import new_checkpoints
+from ringsched.search.modes import NUM_MOVED
+from ringsched.search.solution import Solution, Task, new_trace, new_walk, task_of
+from ringsched.search.starts import Start, starts
 
 NUM_CHAINS = 8
+_NUM_CHAINS_OF_MANY = 4  # where a schedule takes so long that fewer chains get further
+_MANY_JOBS = 500
 STALE_STEPS = 1000  # of every chain for every job, after which it ends: a small queue is done early
 _ROUNDS_TO_EXCHANGE = 4
 _SLICE_S = 0.02  # how long a thread works before it looks at the clock again
@@ -47,7 +53,6 @@ class Progress:
 
     value_s: float
     iterations: int
-    elapsed_s: float
 
 
 @dataclass(slots=True)
@@ -71,6 +76,12 @@ class AnytimeSearch:
     ----------
     target_s
         A lower bound on the makespan, which the slope of some chains leads to.
+    priorities
+        Sort keys of all jobs by the names of queue orders, in which the search begins among others.
+    max_wait_s
+        Jobs that have waited longer go first.
+    most_starts, starts_s
+        How many solutions it begins with at most, and how long that may take.
     """
 
     problem: Problem
@@ -78,9 +89,15 @@ class AnytimeSearch:
     target_s: float
     seed: int
     num_threads: int
+    priorities: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    most_starts: float = math.inf
+    starts_s: float = math.inf
+    max_wait_s: float = math.inf
     num_schedules: float = math.inf  # that will be tried, roughly
     asked: Callable[[], bool] = lambda: False  # someone presses Ctrl-C
+    untried: frozenset[int] = field(init=False, default=frozenset())  # modes of simple rules
     _arrays: Arrays = field(init=False)
+    _queue: Queue = field(init=False)
     _task: Task = field(init=False)
     _workers: list[_Worker] = field(init=False)
     _ended: Event = field(init=False, default_factory=Event)
@@ -89,7 +106,15 @@ class AnytimeSearch:
 
     def __post_init__(self) -> None:
         self._arrays = arrays_of(self.problem)
-        self._task = task_of(self.problem, self._arrays, self.objective, self.target_s)
+        self._queue = queue_of(self.problem, self._arrays, self.problem.release)
+        self._task = task_of(
+            self.problem,
+            self._arrays,
+            self.objective,
+            target_s=self.target_s,
+            usable=tuple(range(NUM_MOVED)),
+            max_wait_s=self.max_wait_s,
+        )
         self._descend_kernel = runnable(
             descend,
             python=self._arrays.python_only,
@@ -111,8 +136,7 @@ class AnytimeSearch:
 
     def best(self) -> Run:
         """Return the best schedule so far."""
-        chain = self._leader().chain
-        worker = self._new_worker(chain.best_order, chain.best_mode, 0, self._cost)
+        worker = self._new_worker(self._leader().chain.best, 0, self._cost)
         self._enter(worker)
         return run_of(self._arrays, worker.state)
 
@@ -127,9 +151,10 @@ class AnytimeSearch:
         `on_progress` is called several times a second, `on_better` when the best has changed and all
         chains pause.
         """
-        round_steps = max(10, min(500, 100_000 // len(self._task.arrivals)))
-        most_stale = STALE_STEPS * len(self._task.arrivals)
+        round_steps = max(10, min(500, 100_000 // len(self.problem.queued)))
+        most_stale = STALE_STEPS * len(self.problem.queued)
         number, stale, value_s = 0, 0, self.value_s
+        self._started_s = time.monotonic()
         # A user's own Python is asked by one thread at a time.
         with ThreadPoolExecutor(1 if self._arrays.python_only else self.num_threads) as pool:
             while not (ended := self._ended_by(stop)) and stale < most_stale:
@@ -165,8 +190,7 @@ class AnytimeSearch:
         on_progress(self._progress())
 
     def _progress(self) -> Progress:
-        elapsed_s = time.monotonic() - self._started_s
-        return Progress(value_s=self.value_s, iterations=self.iterations, elapsed_s=elapsed_s)
+        return Progress(value_s=self.value_s, iterations=self.iterations)
 
     def _advance(self, worker: _Worker, stop: Stop) -> None:
         """Do a worker's part of a round, in slices, so that the clock can end it at any time."""
@@ -194,13 +218,13 @@ class AnytimeSearch:
         return SCHEDULES if stop.iterations is not None and self.iterations >= stop.iterations else None
 
     def _exchange(self) -> None:
-        """Let the worst chain go on from where the best is."""
+        """Let the worst chain go on from where the best is; of many jobs, all but the best."""
         leader = self._leader()
-        worst = max(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
-        if worst.chain.values[BEST] > leader.chain.values[BEST]:
-            worst.chain.new_order[:] = leader.chain.best_order
-            worst.chain.new_mode[:] = leader.chain.best_mode
-            self._enter(worst)
+        ranked = sorted(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
+        for worker in ranked[1:] if self._has_many else ranked[-1:]:
+            if worker.chain.values[BEST] > leader.chain.values[BEST]:
+                copy_solution(leader.chain.best, worker.chain.new)
+                self._enter(worker)
 
     def _leader(self) -> _Worker:
         return min(self._workers, key=lambda worker: float(worker.chain.values[BEST]))
@@ -213,6 +237,7 @@ class AnytimeSearch:
             self._arrays,
             worker.state,
             worker.scratch,
+            self._queue,
             self._task,
             worker.chain,
             worker.cost,
@@ -223,30 +248,46 @@ class AnytimeSearch:
 
     def _best_starts(self) -> list[_Worker]:
         """Return chains at the best of the starts, with different slopes."""
-        starts = [
-            (order, mode)
-            for mode in starting_modes(self.problem)
-            for order in starting_orders(self.problem, self.objective, self._task.weight.tolist())
-        ]
-        values = [math.inf] * len(starts)
-        for at, (order, mode) in enumerate(starts):
-            if at == 0 or not self.asked():  # who asks it to end gets the first
-                worker = self._new_worker(order, mode, 0, self._cost)
-                self._enter(worker)
-                values[at] = float(worker.chain.values[BEST])
-        ranked = sorted(range(len(starts)), key=lambda at: (values[at], at))
+        tried: list[tuple[float, int, Start]] = []
+        probe: _Worker | None = None
+        remaining = starts(self.problem, self.objective, self.priorities)
+        for at, start in enumerate(remaining):
+            elapsed_s = time.monotonic() - self._started_s
+            if at > 0 and (at >= self.most_starts or elapsed_s >= self.starts_s or self.asked()):
+                left = (each.manner for each in (start, *remaining))
+                self.untried = frozenset(manner.small for manner in left if manner.is_simple)
+                break
+            solution = start.solution(self._task, self._arrays.gpus)
+            if probe is None:
+                probe = self._new_worker(solution, 0, self._cost)
+            copy_solution(solution, probe.chain.new)
+            probe.chain.values[:] = math.inf
+            self._enter(probe)
+            tried.append((float(probe.chain.values[BEST]), at, start))
+        tried.sort(key=lambda each: each[:2])
+        values = [value for value, _, _ in tried]
+        ranked = [start for at, (value, _, start) in enumerate(tried) if value not in values[:at]]
         slopes = self.objective.slopes
         workers = []
-        for number in range(NUM_CHAINS):
-            order, mode = starts[ranked[number % len(starts)]]
-            worker = self._new_worker(order, mode, number, slopes[number % len(slopes)])
+        for number in range(_NUM_CHAINS_OF_MANY if self._has_many else NUM_CHAINS):
+            solution = ranked[number % len(ranked)].solution(self._task, self._arrays.gpus)
+            worker = self._new_worker(solution, number, slopes[number % len(slopes)])
             self._enter(worker)
             workers.append(worker)
         return workers
 
-    def _new_worker(self, order: Integers, mode: Integers, number: int, cost: int) -> _Worker:
-        chain = new_chain(self.problem.num_jobs, order, mode, f"{self.seed}/{number}")
-        return _Worker(chain, cost, new_state(self._arrays), new_scratch(self._arrays))
+    def _new_worker(self, solution: Solution, number: int, cost: int) -> _Worker:
+        state, walk = new_state(self._arrays), new_walk(self._task, len(self.problem.queued))
+        num_arrivals = len(set(self.problem.release))
+        num_events = self.problem.num_jobs + num_arrivals + len(self._arrays.permits.reopenings)
+        trace = new_trace(self.problem.num_jobs, num_events + 1)
+        checkpoints = new_checkpoints(state, walk.values, walk.kept, num_events)
+        chain = new_chain(solution, trace, checkpoints, walk, f"{self.seed}/{number}")
+        return _Worker(chain, cost, state, new_scratch(self._arrays))
+
+    @property
+    def _has_many(self) -> bool:
+        return len(self.problem.queued) > _MANY_JOBS
 
     @property
     def _cost(self) -> int:

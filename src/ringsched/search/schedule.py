@@ -1,76 +1,39 @@
-"""From a solution to its schedule: a queue with backfilling; and the solutions that chains begin with."""
+"""From a solution to its schedule: a queue in which jobs overtake others, unless those block."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
 
 from ringsched.engine.events import advance, next_event, next_release, start
-from ringsched.engine.problem import Problem
-from ringsched.engine.state import NUM_IDLE, Arrays, Floats, Integers, State, reset
-from ringsched.jit import by_pointer, kernel, part
-from ringsched.model.objective import LAST_FINISH, TARDINESS, Objective
-from ringsched.rules.best_fit import one_server
-from ringsched.rules.eligible import hide, reveal
-from ringsched.rules.quiet_links import spread_quietly
-from ringsched.rules.shared import Scratch
-from ringsched.rules.table import fixed
-
-
-@by_pointer
-class Task(NamedTuple):
-    """The problem, as the kernels of the search read it."""
-
-    release: Floats  # of each job
-    arrivals: Integers  # jobs to be placed, by release
-    best_case: Floats  # of each job
-    weight: Floats  # of each job
-    running: Integers  # jobs that run at time 0, on the GPUs in `planned`
-    planned: Integers
-    peers: Integers  # jobs to be placed, those of one size together ...
-    peer_first: Integers  # ... of each job: where they begin ...
-    peer_end: Integers  # ... and end
-    largest_server: Integers  # of each job: the most GPUs of a server that it may use
-    target: float  # no makespan can be below it
-    patience: int  # steps without progress before a chain is perturbed
-
-
-def task_of(problem: Problem, arrays: Arrays, objective: Objective, target_s: float) -> Task:
-    """Return the task of a problem; `target_s` is a lower bound on the makespan."""
-    planned = np.zeros(arrays.gpu_first[-1], dtype=np.int64)
-    for job, held in problem.running.items():
-        planned[arrays.gpu_first[job] : arrays.gpu_first[job + 1]] = sorted(held)
-    queued = sorted(problem.queued, key=lambda job: (problem.release[job], job))
-    peers = np.array(sorted(queued, key=lambda job: (problem.gpus[job], job)), dtype=np.int64)
-    sizes = arrays.gpus[peers]
-    return Task(
-        peers=peers,
-        peer_first=np.searchsorted(sizes, arrays.gpus, side="left"),
-        peer_end=np.searchsorted(sizes, arrays.gpus, side="right"),
-        release=np.array(problem.release, dtype=np.float64),
-        arrivals=np.array(queued, dtype=np.int64),
-        best_case=np.array(problem.best_case, dtype=np.float64),
-        weight=np.array(objective.weights(problem.scenario.jobs), dtype=np.float64),
-        running=np.array(list(problem.running), dtype=np.int64),
-        planned=planned,
-        largest_server=np.where(arrays.permits.allowed, arrays.capacity[: arrays.num_servers], 0).max(axis=1)[
-            arrays.permits.class_of
-        ],
-        target=float(problem.clock.units(target_s)),
-        patience=max(200, 10 * len(queued)),
-    )
-
-
-# Placement modes: what a job does when no single server has enough idle GPUs for it.
-FLEXIBLE = 0  # spreads over the links with the fewest jobs
-PATIENT = 1  # waits for a server, if one is large enough
-QUIET = 2  # spreads only over links that no job uses
-NUM_MODES = 3
+from ringsched.engine.state import NOT_STARTED, NUM_IDLE, Arrays, Floats, State, reset
+from ringsched.jit import kernel, part
+from ringsched.model.objective import COMPLETION, LAST_FINISH, TARDINESS
+from ringsched.rules.shared import MAX_LOAD, Queue, Scratch
+from ringsched.rules.table import fixed, place
+from ringsched.search.checkpoints import Checkpoints, restore, save
+from ringsched.search.modes import NUM_MODES, PATIENT
+from ringsched.search.solution import (
+    AREA,
+    EVENT,
+    LEAST,
+    NEVER,
+    NUM_ARRIVED,
+    NUM_EVENTS,
+    NUM_WAITING,
+    STAMP,
+    WAITING_SINCE,
+    WAITING_WEIGHT,
+    Solution,
+    Task,
+    Trace,
+    Walk,
+)
 
 PRUNED = math.inf
+FROM_START = -1
 _NO_RANK = -1
+_MANY = 8  # jobs that come at once, for which the queue is made again
+_ROUNDING = 1 + 1e-8  # what is one instant may end that much earlier
 
 
 @kernel
@@ -78,41 +41,142 @@ def decode(
     arrays: Arrays,
     state: State,
     scratch: Scratch,
+    queue: Queue,
     task: Task,
-    order: Integers,
-    mode: Integers,
-    next_rank: Integers,
+    solution: Solution,
+    walk: Walk,
+    trace: Trace,
+    checkpoints: Checkpoints,
     cost: int,
     limit: float,
+    checkpoint: int,
+    records: bool,
 ) -> float:
-    """Run the jobs in this order and with these placement modes; return the cost of the schedule.
+    """Simulate a solution; return the cost of its schedule.
 
-    At every event, each waiting job is tried in order and starts if it fits. Returns PRUNED as soon as
-    the cost must exceed `limit`. `next_rank` is scratch, one longer than the order.
+    At every event each job in the queue is tried in order and starts if its rule finds GPUs. If it does not
+    and blocks, those behind it are not tried. Returns PRUNED as soon as the cost must exceed `limit`.
+
+    With a `checkpoint` it goes on from there; until then the schedule is that of the trace. With `records`
+    it writes trace and checkpoints.
     """
-    reset(arrays, state)
-    for job in task.running:
-        fixed(arrays, state, job, task.planned)
-        start(arrays, state, job, 0)
-    head = len(order)
-    _link(next_rank)
-    least = 0.0  # what it costs at least, every job at its best from where it starts
-    for job in order:
-        least = _with(arrays, task, cost, least, job, task.release[job] + task.best_case[job])
-    num_arrived = 0
+    if checkpoint == FROM_START:
+        _begin(arrays, state, queue, task, walk, cost)
+    else:
+        restore(checkpoints, checkpoint, state, walk.values, walk.kept)
+        walk.counts[NUM_ARRIVED], walk.counts[EVENT] = walk.kept[NUM_ARRIVED], walk.kept[EVENT]
+    _line_up(state, queue, task, solution, walk)
+    if records:
+        _forget(queue, trace, walk.counts[EVENT])
+    head, highest = len(solution.order), limit * _ROUNDING
     while True:
-        while num_arrived < len(task.arrivals):
-            if task.release[task.arrivals[num_arrived]] > state.now[0]:
-                break
-            num_arrived += 1
-        least = _pass(arrays, state, scratch, task, order, mode, next_rank, cost, limit, least)
-        if least > limit:
+        event = walk.counts[EVENT]
+        if records:
+            number = event // checkpoints.stride
+            if event % checkpoints.stride == 0 and number < checkpoints.most:
+                walk.kept[NUM_ARRIVED], walk.kept[EVENT] = walk.counts[NUM_ARRIVED], event
+                save(checkpoints, number, state, walk.values, walk.kept)
+            if event < len(trace.idle):
+                trace.idle[event] = state.counts[NUM_IDLE]
+        _admit(state, queue, task, solution, walk, trace, records)
+        _pass(arrays, state, scratch, queue, task, solution, walk, trace, cost, highest, records)
+        least = walk.values[LEAST]
+        if cost == COMPLETION:
+            least += state.now[0] * walk.values[WAITING_WEIGHT] - walk.values[WAITING_SINCE]
+        elif cost == LAST_FINISH:
+            least = max(least, state.now[0] + walk.values[AREA] / task.num_gpus)
+        if least > highest:
             return PRUNED
-        next_arrival = next_release(task.release, task.arrivals, num_arrived)
-        time = next_event(arrays, state, next_arrival, next_rank[head] != _NO_RANK)
+        next_arrival = next_release(queue.release, queue.arrivals, walk.counts[NUM_ARRIVED])
+        time = next_event(arrays, state, next_arrival, walk.next_rank[head] != _NO_RANK)
         if time == math.inf:
-            return total_cost(arrays, state, task, cost) if next_rank[head] == _NO_RANK else PRUNED
+            break
         advance(arrays, state, time)
+        walk.counts[EVENT] += 1
+        walk.counts[NUM_EVENTS] += 1
+    if walk.next_rank[head] != _NO_RANK:
+        return PRUNED
+    if records:
+        for job in queue.arrivals:
+            trace.starts[job] = state.start[job]
+    return total_cost(arrays, state, task, cost)
+
+
+@part
+def _begin(arrays: Arrays, state: State, queue: Queue, task: Task, walk: Walk, cost: int) -> None:
+    """Return to time 0 with the running jobs."""
+    reset(arrays, state)
+    scratch_values, area = walk.values, 0.0
+    for job in queue.running:
+        fixed(arrays, state, job, queue.planned)
+        start(arrays, state, job, queue.charge[job])
+    for job in queue.arrivals:
+        area += float(arrays.gpus[job]) * float(task.best_case[job])
+    scratch_values[WAITING_WEIGHT] = 0.0
+    scratch_values[WAITING_SINCE] = 0.0
+    scratch_values[AREA] = area
+    least = 0.0
+    for job in range(len(arrays.gpus)):
+        least = _with(arrays, task, cost, least, job, queue.release[job] + task.best_case[job])
+    scratch_values[LEAST] = least
+    walk.counts[NUM_ARRIVED] = 0
+    walk.counts[EVENT] = 0
+
+
+@kernel
+def _line_up(state: State, queue: Queue, task: Task, solution: Solution, walk: Walk) -> None:
+    """Make the queue of the jobs that have come and not started."""
+    head = len(solution.order)
+    walk.next_rank[head] = _NO_RANK
+    walk.waiting[:] = 0
+    walk.counts[NUM_WAITING] = 0
+    if walk.counts[NUM_ARRIVED] == 0:
+        return
+    last = queue.release[queue.arrivals[walk.counts[NUM_ARRIVED] - 1]]
+    for rank in range(head - 1, -1, -1):
+        job = solution.order[rank]
+        if queue.release[job] <= last and state.heap_place[job] == NOT_STARTED:
+            walk.next_rank[rank] = walk.next_rank[head]
+            walk.next_rank[head] = rank
+            walk.waiting[task.kind[job] * NUM_MODES + solution.mode[job]] += 1
+            walk.counts[NUM_WAITING] += 1
+
+
+@part
+def _forget(queue: Queue, trace: Trace, event: int) -> None:
+    """Forget what happened from an event on."""
+    for job in queue.arrivals:
+        if trace.stopped[job] >= event:
+            trace.stopped[job] = NEVER
+
+
+@part
+def _admit(
+    state: State, queue: Queue, task: Task, solution: Solution, walk: Walk, trace: Trace, records: bool
+) -> None:
+    """Let the jobs that have come by now join the queue."""
+    first = walk.counts[NUM_ARRIVED]
+    while walk.counts[NUM_ARRIVED] < len(queue.arrivals):
+        job = queue.arrivals[walk.counts[NUM_ARRIVED]]
+        if queue.release[job] > state.now[0]:
+            break
+        walk.counts[NUM_ARRIVED] += 1
+        walk.values[WAITING_WEIGHT] += task.weight[job]
+        walk.values[WAITING_SINCE] += task.weight[job] * queue.release[job]
+        if records:
+            trace.arrived[job] = walk.counts[EVENT]
+    if walk.counts[NUM_ARRIVED] - first > _MANY:
+        _line_up(state, queue, task, solution, walk)
+        return
+    for at in range(first, walk.counts[NUM_ARRIVED]):
+        job = queue.arrivals[at]
+        walk.counts[NUM_WAITING] += 1
+        walk.waiting[task.kind[job] * NUM_MODES + solution.mode[job]] += 1
+        before, rank = len(solution.order), solution.rank[job]
+        while walk.next_rank[before] != _NO_RANK and walk.next_rank[before] < rank:
+            before = walk.next_rank[before]
+        walk.next_rank[rank] = walk.next_rank[before]
+        walk.next_rank[before] = rank
 
 
 @part
@@ -120,37 +184,146 @@ def _pass(
     arrays: Arrays,
     state: State,
     scratch: Scratch,
+    queue: Queue,
     task: Task,
-    order: Integers,
-    mode: Integers,
-    next_rank: Integers,
+    solution: Solution,
+    walk: Walk,
+    trace: Trace,
     cost: int,
-    limit: float,
-    least: float,
-) -> float:
-    """Go through the queue once and start each job that fits; return the new lower bound on the cost."""
-    now = state.now[0]
-    largest_idle = _largest_idle(state)
-    before = len(order)
-    rank = next_rank[before]
-    while rank != _NO_RANK and largest_idle > 0:
-        job = order[rank]
-        placed = task.release[job] <= now and _place(
-            arrays, state, scratch, task, job, mode[job], largest_idle
-        )
-        if placed:
-            start(arrays, state, job, 0)
-            next_rank[before] = next_rank[rank]
-            least = _later(arrays, task, cost, least, job, now)
-            largest_idle = _largest_idle(state)
-        else:
+    highest: float,
+    records: bool,
+) -> None:
+    """Go through the queue once and start each job that can be placed.
+
+    Jobs of one kind and mode are alike: if one of them cannot be placed, neither can the other jobs until
+    another job has started.
+    """
+    walk.counts[STAMP] += 1
+    if task.max_wait < math.inf and not _start_overdue(
+        arrays, state, scratch, queue, task, solution, walk, trace, cost, records
+    ):
+        return
+    now, values = state.now[0], walk.values
+    num_open, largest_idle = walk.counts[NUM_WAITING], _largest_idle(state)
+    before = len(solution.order)
+    rank = walk.next_rank[before]
+    while rank != _NO_RANK and num_open > 0 and state.counts[NUM_IDLE] > 0:
+        job = solution.order[rank]
+        mode = solution.mode[job]
+        number = task.kind[job] * NUM_MODES + mode
+        is_placed = False
+        if walk.failed[number] != walk.counts[STAMP]:
+            # Most often no server can hold the job, which is seen at once.
+            waits = mode == PATIENT and largest_idle < arrays.gpus[job] <= task.largest[job]
+            is_placed = not waits and _place(arrays, state, scratch, queue, task, job, mode)
+            if is_placed:
+                _launch(arrays, state, queue, task, solution, walk, trace, cost, before, records)
+                num_open, largest_idle = walk.counts[NUM_WAITING], _largest_idle(state)
+            elif task.alike[mode]:
+                walk.failed[number] = walk.counts[STAMP]
+                num_open -= walk.waiting[number]
+            else:
+                num_open -= 1
+        if not is_placed:
             before = rank
             if cost == LAST_FINISH:  # it starts later than now
-                least = max(least, now + task.best_case[job])
-        if least > limit:
+                values[LEAST] = _with(arrays, task, cost, values[LEAST], job, now + task.best_case[job])
+            if solution.blocks[job] == 1:
+                if records and trace.stopped[job] == NEVER:
+                    trace.stopped[job] = walk.counts[EVENT]
+                break
+        if values[LEAST] > highest:
             break
-        rank = next_rank[rank]
-    return least
+        rank = walk.next_rank[rank]
+
+
+@part
+def _start_overdue(
+    arrays: Arrays,
+    state: State,
+    scratch: Scratch,
+    queue: Queue,
+    task: Task,
+    solution: Solution,
+    walk: Walk,
+    trace: Trace,
+    cost: int,
+    records: bool,
+) -> bool:
+    """Start the jobs that have waited too long, in the order in which they came; False if one cannot."""
+    for at in range(walk.counts[NUM_ARRIVED]):
+        job = queue.arrivals[at]
+        if queue.release[job] + task.max_wait > state.now[0]:
+            break
+        if state.heap_place[job] != NOT_STARTED:
+            continue
+        if not _place(arrays, state, scratch, queue, task, job, solution.mode[job]):
+            return False
+        before = len(solution.order)
+        while walk.next_rank[before] != solution.rank[job]:
+            before = walk.next_rank[before]
+        _launch(arrays, state, queue, task, solution, walk, trace, cost, before, records)
+    return True
+
+
+@part
+def _largest_idle(state: State) -> int:
+    """Return the most GPUs that are idle in one server."""
+    largest = 0
+    for idle in state.num_idle:
+        largest = max(largest, idle)
+    return largest
+
+
+@part
+def _place(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, task: Task, job: int, mode: int
+) -> bool:
+    kappa = task.largest[job] if mode == PATIENT else task.kappa[mode]
+    limit = MAX_LOAD - queue.charge[job]
+    return place(arrays, state, scratch, queue, task.rule[mode], None, job, limit, kappa)
+
+
+@kernel
+def _launch(
+    arrays: Arrays,
+    state: State,
+    queue: Queue,
+    task: Task,
+    solution: Solution,
+    walk: Walk,
+    trace: Trace,
+    cost: int,
+    before: int,
+    records: bool,
+) -> None:
+    """Start the job behind the rank `before` in the queue on the chosen GPUs."""
+    rank = walk.next_rank[before]
+    job = solution.order[rank]
+    start(arrays, state, job, queue.charge[job])
+    walk.next_rank[before] = walk.next_rank[rank]
+    walk.counts[STAMP] += 1
+    walk.counts[NUM_WAITING] -= 1
+    walk.waiting[task.kind[job] * NUM_MODES + solution.mode[job]] -= 1
+    _count_start(arrays, queue, task, walk.values, cost, job, state.now[0])
+    if records:
+        trace.began[job] = walk.counts[EVENT]
+
+
+@part
+def _count_start(
+    arrays: Arrays, queue: Queue, task: Task, values: Floats, cost: int, job: int, now: float
+) -> None:
+    """Update the least cost, now that the job is known to start at this instant."""
+    best = float(task.best_case[job])
+    values[AREA] -= float(arrays.gpus[job]) * best
+    if cost == LAST_FINISH:
+        values[LEAST] = _with(arrays, task, cost, values[LEAST], job, now + best)
+        return
+    before = _with(arrays, task, cost, 0.0, job, queue.release[job] + best)
+    values[LEAST] += _with(arrays, task, cost, 0.0, job, now + best) - before
+    values[WAITING_WEIGHT] -= task.weight[job]
+    values[WAITING_SINCE] -= task.weight[job] * queue.release[job]
 
 
 @kernel
@@ -170,92 +343,3 @@ def _with(arrays: Arrays, task: Task, cost: int, total: float, job: int, finish:
     if cost == TARDINESS:
         return total + float(arrays.gpus[job]) * max(0.0, finish - task.target)
     return total + float(task.weight[job]) * finish
-
-
-@part
-def _later(arrays: Arrays, task: Task, cost: int, least: float, job: int, now: float) -> float:
-    """Return the least cost, now that the job is known to start at this instant."""
-    finish = now + float(task.best_case[job])
-    if cost == LAST_FINISH:
-        return max(least, finish)
-    before = _with(arrays, task, cost, 0.0, job, task.release[job] + task.best_case[job])
-    return least + (_with(arrays, task, cost, 0.0, job, finish) - before)
-
-
-@part
-def _place(
-    arrays: Arrays, state: State, scratch: Scratch, task: Task, job: int, mode: int, largest_idle: int
-) -> bool:
-    if not arrays.permits.restricted[job]:
-        return _choose(arrays, state, scratch, task, job, mode, largest_idle)
-    if arrays.gpus[job] > state.counts[NUM_IDLE]:
-        return False
-    hide(arrays, state, scratch, job)
-    placed = _choose(arrays, state, scratch, task, job, mode, _largest_idle(state))
-    reveal(arrays, state, scratch)
-    return placed
-
-
-@part
-def _choose(
-    arrays: Arrays, state: State, scratch: Scratch, task: Task, job: int, mode: int, largest_idle: int
-) -> bool:
-    wanted = arrays.gpus[job]
-    if wanted <= largest_idle:
-        return one_server(arrays, state, job)
-    if wanted > state.counts[NUM_IDLE] or (mode == PATIENT and wanted <= task.largest_server[job]):
-        return False
-    return spread_quietly(arrays, state, scratch, job, 0 if mode == QUIET else len(arrays.gpus))
-
-
-@part
-def _largest_idle(state: State) -> int:
-    """Return the most GPUs that are idle in one server."""
-    largest = 0
-    for idle in state.num_idle:
-        largest = max(largest, idle)
-    return largest
-
-
-@part
-def _link(next_rank: Integers) -> None:
-    """Make a linked list of all ranks; the last entry is its head."""
-    head = len(next_rank) - 1
-    next_rank[head] = _NO_RANK
-    for rank in range(head - 1, -1, -1):
-        next_rank[rank] = next_rank[head]
-        next_rank[head] = rank
-
-
-# Long jobs first, wide ones the sooner the larger the exponent of their GPUs.
-_WIDTHS = (0.0, 0.1, 0.2, 0.35, 0.5, 1.0)
-# For completions: short and narrow ones first; exponents of duration and GPUs.
-_AREAS = ((1.0, 1.0), (1.0, 0.5), (1.0, 0.0), (0.5, 1.0), (1.0, 2.0))
-
-
-def starting_orders(problem: Problem, objective: Objective, weight: list[float]) -> list[Integers]:
-    """Return orders of the jobs to be placed."""
-    if objective.is_last_finish:
-        keys = [[-best * g**width for best, g in _sizes(problem)] for width in _WIDTHS]
-    else:
-        keys = [
-            [
-                best**length * g**width / w if w > 0 else math.inf  # a weight beside which others vanish
-                for (best, g), w in zip(_sizes(problem), weight, strict=True)
-            ]
-            for length, width in _AREAS
-        ]
-    return [_sorted(problem, key) for key in keys]
-
-
-def starting_modes(problem: Problem) -> list[Integers]:
-    """Return the placement modes to begin with, the same for all jobs."""
-    return [np.full(problem.num_jobs, mode, dtype=np.int64) for mode in (PATIENT, FLEXIBLE)]
-
-
-def _sizes(problem: Problem) -> list[tuple[float, int]]:
-    return list(zip(problem.best_case, problem.gpus, strict=True))
-
-
-def _sorted(problem: Problem, key: list[float]) -> Integers:
-    return np.array(sorted(problem.queued, key=lambda job: (key[job], job)), dtype=np.int64)

@@ -14,8 +14,8 @@ from ringsched.engine.state import Floats, Integers
 from ringsched.formatting import counted, duration, figure, frame_of, html_table, one_line
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
+from ringsched.online.outcome import OnlineRun
 from ringsched.online.settings import EASY, NO_BACKFILL, OnlineSettings
-from ringsched.online.simulate import OnlineRun
 from ringsched.policies.plans import plan_of
 from ringsched.policies.policy import Candidate, Policy
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from ringsched.engine.events import advance, next_event, next_release, settle, start
-from ringsched.engine.state import NUM_IDLE, Arrays, State, reset
+from ringsched.engine.state import NUM_CHANGES, NUM_IDLE, Arrays, State, reset
 from ringsched.jit import kernel, part
-from ringsched.online.backfill import admits, latest_start, promise
+from ringsched.online.backfill import admits, is_promised, latest_start, promise
 from ringsched.online.queue import (
     EXTRA,
     NO_JOB,
@@ -50,8 +50,7 @@ def dispatch(stage: Stage, backfills: bool, exact: bool, most_events: int) -> in
         arrive(stage)
         blocked = _start_in_order(stage)
         if backfills and blocked != NO_JOB:
-            # With exact estimates, a promise is valid until another job is the head.
-            if course.counts[PROMISED] != blocked or not exact:
+            if not is_promised(stage, blocked, exact):
                 promise(stage, blocked, 0.0)
             _start_past(stage, blocked)
         next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
@@ -102,7 +101,12 @@ def _start_past(stage: Stage, blocked: int) -> None:
         if rank == NO_JOB:
             return
         job = queue.job_at[rank]
-        if finds_place(stage, job) and admits(stage, blocked, job):
+        kind, after = course.alike[job], state.counts[NUM_CHANGES]
+        if stage.own is None and course.unplaced_at[kind] == after:
+            continue
+        if not finds_place(stage, job):
+            course.unplaced_at[kind] = after
+        elif admits(stage, blocked, job):
             start_past(stage, job)
 
 

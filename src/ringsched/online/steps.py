@@ -49,7 +49,8 @@ def step(stage: Stage, action: int, job: int, head: int, wake: float) -> int:
 def _go_on(stage: Stage, wake: float) -> int:
     arrays, state, queue, course = stage.arrays, stage.state, stage.queue, stage.course
     next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
-    time = min(next_event(arrays, state, next_arrival), wake)
+    jobs_wait = course.counts[NUM_WAITING] > 0
+    time = min(next_event(arrays, state, next_arrival, jobs_wait), wake)
     note_instant(stage)
     if time == math.inf:
         return DONE if course.counts[NUM_WAITING] == 0 else STUCK

@@ -29,25 +29,18 @@ def believed_problem(problem: Problem, error: float, seed: int) -> Problem:
     """
     if error == 0 and all(job.estimate_s is None for job in problem.scenario.jobs):
         return problem
-    chance = Random(seed)
-    jobs = tuple(
-        _believed(problem, job, tau, math.exp(chance.uniform(-1, 1) * math.log1p(error)))
-        for job, tau in zip(problem.scenario.jobs, _best_case_taus(problem), strict=True)
-    )
-    if all(job is known for job, known in zip(jobs, problem.scenario.jobs, strict=True)):
-        return problem
-    return problem_of(problem.scenario.replace(jobs=jobs))
-
-
-def _best_case_taus(problem: Problem) -> list[float]:
-    """Return seconds an iteration in the best case, also of jobs that run already."""
+    chance, known, spread = Random(seed), problem.scenario.jobs, math.log1p(error)
     extremes = Extremes(problem.fabric, 0)
-    return [
-        extremes.best_case_tau(work, gpus) for work, gpus in zip(problem.works, problem.gpus, strict=True)
-    ]
+    jobs = tuple(
+        _believed(problem, extremes, at, job, math.exp(chance.uniform(-1, 1) * spread))
+        for at, job in enumerate(known)
+    )
+    if all(job is true for job, true in zip(jobs, known, strict=True)):
+        return problem
+    return problem_of(problem.scenario.part(jobs, problem.scenario.time))
 
 
-def _believed(problem: Problem, job: Job, best_case_tau: float, factor: float) -> Job:
+def _believed(problem: Problem, extremes: Extremes, at: int, job: Job, factor: float) -> Job:
     """Return the job as it is believed to be: with more or fewer iterations in all.
 
     What is believed must not depend on the true number. So a stated estimate is turned into iterations by
@@ -56,13 +49,14 @@ def _believed(problem: Problem, job: Job, best_case_tau: float, factor: float) -
     known, clock = job.iterations, problem.clock
     estimate = float(known)
     if job.estimate_s is not None:
+        best_case_tau = extremes.best_case_tau(problem.works[at], problem.gpus[at])
         estimate = clock.done(clock.units(job.estimate_s), clock.rate(best_case_tau))
     iterations = max(1, min(round(estimate * factor), max(known, _MOST_ITERATIONS)))
     while iterations <= job.done_iterations:  # it has outlived its estimate already
         iterations *= 2
     if iterations == known and job.estimate_s is None:
         return job
-    return job.replace(iterations=iterations, estimate_s=None)
+    return job.unchecked(iterations=iterations, estimate_s=None)
 
 
 @kernel

@@ -203,11 +203,21 @@ class OnlineCluster:
         """The arrays behind it."""
         return self._stage
 
+    @property
+    def num_known(self) -> int:
+        """How many jobs have been submitted."""
+        return len(self._known)
+
+    @property
+    def num_running(self) -> int:
+        """How many jobs run, those that started at this instant included."""
+        state = self._stage.state
+        return int(state.counts[NUM_RUNNING]) + sum(1 for job in self._begun if state.heap_place[job] < 0)
+
     def standing(self) -> Standing:
         """Return how far the simulation is."""
-        num_running = int(self._stage.state.counts[NUM_RUNNING])
         return Standing(
-            num_ended=len(self._known) - len(self._queue) - num_running,
+            num_ended=self.num_known - len(self._queue) - self.num_running,
             num_jobs=self._problem.num_jobs,
             num_waiting=len(self._queue),
             num_plans=0,

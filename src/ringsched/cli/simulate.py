@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from typing import Any
 import click
 from rich.table import Table
 
+from ringsched.analysis.certified import CertifiedGap, certified_gaps
 from ringsched.analysis.over_time import OverTime, SizeClass, over_time, series_columns
 from ringsched.analysis.overload import simulation_warning
+from ringsched.bounds.reasons import reason
 from ringsched.cli.command import OUTPUT, SEARCH, Command, option
 from ringsched.cli.files import check_different, check_no_input, check_plan_output, options_for_arguments
 from ringsched.cli.options import (
@@ -34,8 +36,9 @@ from ringsched.errors import InputError
 from ringsched.formats.files import check_table_file, save_table
 from ringsched.formats.plan import plan_to_json, save_plan
 from ringsched.formats.scenario import load_scenario, locate
-from ringsched.formatting import counted, duration, figure
+from ringsched.formatting import counted, duration, figure, percent_above
 from ringsched.model import Plan
+from ringsched.model.objective import objective_named
 from ringsched.online.settings import BACKFILLS, EASY, Standing
 from ringsched.online.simulate import simulate
 from ringsched.online.simulation import Simulation
@@ -44,8 +47,13 @@ from ringsched.policies.policy import Observer, Stop
 from ringsched.policies.table import DEFAULT_ONLINE_POLICY
 
 
-def print_simulation(simulation: Simulation, result: OverTime, files: Mapping[str, Path | None]) -> None:
-    """Print waiting, completion and slowdown by size, and how the cluster was used."""
+def print_simulation(
+    simulation: Simulation,
+    result: OverTime,
+    gaps: Sequence[CertifiedGap],
+    files: Mapping[str, Path | None],
+) -> None:
+    """Print waiting, completion and slowdown by size, how the cluster was used, and what was possible."""
     cluster = simulation.scenario.cluster
     parts: list[str | Table] = [
         f"{counted(result.num_jobs, 'job')} on {counted(len(cluster.servers), 'server')} with "
@@ -54,14 +62,27 @@ def print_simulation(simulation: Simulation, result: OverTime, files: Mapping[st
     if result.num_jobs:
         parts += [_by_size(result), ""]
     parts.append(_summary(simulation, result))
+    if gaps:
+        parts += ["", _certified(gaps)]
     parts += [f"{what} written to {path}" for what, path in files.items() if path is not None]
     show(parts)
 
 
-def simulation_to_json(plan: Plan, result: OverTime) -> str:
+def simulation_to_json(plan: Plan, result: OverTime, gaps: Sequence[CertifiedGap]) -> str:
     """Return the text of the plan, with the figures over time as `simulation`."""
     head, _, rest = plan_to_json(plan).partition("\n")
-    return "\n".join([head, f' "simulation": {json.dumps(asdict(result))},', rest])
+    certified = {
+        each.objective: {
+            "value_s": each.value_s,
+            "bound_s": each.bound_s,
+            "gap": each.gap,
+            "bound": each.bound.name,
+            "terms": dict(each.bound.terms),
+        }
+        for each in gaps
+    }
+    figures = asdict(result) | {"certified": certified}
+    return "\n".join([head, f' "simulation": {json.dumps(figures)},', rest])
 
 
 def _choices(simulation: Simulation) -> list[str]:
@@ -114,6 +135,19 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
         table.add_row("promises", str(result.num_promises), broken)
     if result.num_plans:
         table.add_row("plans", str(result.num_plans), "made on the way")
+    return table
+
+
+def _certified(gaps: Sequence[CertifiedGap]) -> Table:
+    """Return the lower bounds that no policy can beat, and how far above them the simulation is."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("objective", "reached", "lower bound", "gap"):
+        table.add_column(heading, justify="left" if heading == "objective" else "right", no_wrap=True)
+    table.add_column("because of", overflow="fold")
+    for each in gaps:
+        reached, bound_s = duration(each.value_s), duration(each.bound_s)
+        words = objective_named(each.objective).words
+        table.add_row(words, reached, bound_s, percent_above(each.gap), reason(each.bound))
     return table
 
 
@@ -227,11 +261,11 @@ def simulate_command(
     plan = result.plan() if as_json or output is not None else None
     if output is not None and plan is not None:
         save_plan(plan, output)
-    warning = simulation_warning(result)
+    warning, gaps = simulation_warning(result), certified_gaps(result)
     if as_json and plan is not None:
-        click.echo(simulation_to_json(plan, over_time(result)), nl=False)
+        click.echo(simulation_to_json(plan, over_time(result), gaps), nl=False)
     else:
-        print_simulation(result, over_time(result), {"plan": output, "jobs": jobs, "series": series})
+        print_simulation(result, over_time(result), gaps, {"plan": output, "jobs": jobs, "series": series})
     if warning is not None:
         click.echo(f"Warning: {warning}", err=as_json)  # stdout holds the JSON
 

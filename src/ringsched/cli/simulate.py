@@ -121,6 +121,9 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
     table.add_row("makespan", duration(result.makespan_s), "")
     rest = f"{duration(result.mean_waiting_s)} of it waiting; slowdown {result.mean_slowdown:.2f}"
     table.add_row("mean completion", duration(result.mean_completion_s), rest)
+    if result.by_size:
+        by_size = ", ".join(f"{duration(each.max_waiting_s)} ({each.size} GPU)" for each in result.by_size)
+        table.add_row("longest wait", duration(max(each.max_waiting_s for each in result.by_size)), by_size)
     table.add_row("queue", str(result.max_queue), f"at most; {figure(result.mean_queue)} on average")
     table.add_row(
         "GPU utilisation", f"{100 * result.gpu_utilisation:.1f} %", "on average, to the last finish"
@@ -167,7 +170,7 @@ class _Shown(Observer):
     type=ONLINE_POLICY,
     default=DEFAULT_ONLINE_POLICY,
     show_default=True,
-    help="Policy; `ringsched policies --online` lists them. FILE.py:NAME loads a placement rule.",
+    help="Policy; `ringsched policies --online` lists them. FILE.py:NAME loads yours.",
 )
 @option(
     "--backfill",
@@ -187,6 +190,14 @@ class _Shown(Observer):
     metavar="DURATION",
     type=DURATION,
     help="Shortest time between two plans, for policies that re-plan.",
+    group=SEARCH,
+)
+@option(
+    "--max-wait",
+    "max_wait_s",
+    metavar="DURATION",
+    type=DURATION,
+    help="Jobs that have waited so long go first, for policies that do not re-plan.",
     group=SEARCH,
 )
 @option(
@@ -249,7 +260,10 @@ def simulate_command(
     check_no_input([output, jobs, series], scenario_file)
     stop = Stop(time_limit_s=time_limit, max_schedules=max_schedules)
     try:
-        with options_for_arguments({"every_s": "replan-every"}), RowProgress("simulating") as progress:
+        with (
+            options_for_arguments({"every_s": "replan-every", "max_wait_s": "max-wait"}),
+            RowProgress("simulating") as progress,
+        ):
             result = simulate(scenario, stop=stop, observer=_Shown(progress), **given)
     except InputError as error:
         raise locate(error, scenario_file) if error.place else error from None

@@ -79,11 +79,14 @@ def admits(stage: Stage, head: int, job: int) -> bool:
     if not in_time and gpus > course.counts[EXTRA]:
         return False
     # Where any GPUs will do for the head, they need only be counted.
-    if not shares_links and (in_time or not stage.by_links):
+    takes_any = not (stage.by_links or believed.permits.restricted[head])
+    if not shares_links and (in_time or takes_any):
         course.counts[EXTRA] -= 0 if in_time else gpus
         return True
     # A job that outlasts the promise and slows no other does the same as any other on the same GPUs.
-    is_like_others = stage.own is None and not in_time and not shares_links
+    is_like_others = (
+        stage.own is None and not in_time and not shares_links and not believed.permits.restricted[job]
+    )
     kind, after = course.alike[job], state.counts[NUM_CHANGES]
     if is_like_others and course.rejected_at[kind] == after:
         return False

@@ -143,8 +143,21 @@ def _copy_running(stage: Stage, job: int) -> None:
 @part
 def _copy_paces(stage: Stage, jobs: Integers, num_jobs: int) -> None:
     for at in range(num_jobs):
-        if stage.state.heap_place[jobs[at]] >= 0:
+        if stage.state.heap_place[jobs[at]] >= 0 and not _has_pace(stage, jobs[at]):
             _copy_pace(stage, jobs[at])
+
+
+@part
+def _has_pace(stage: Stage, job: int) -> bool:
+    """Whether the ghost has the pace of a job already; most jobs change theirs several times."""
+    arrays, believed, state, ghost = stage.arrays, stage.believed, stage.state, stage.ghost
+    remaining = state.remaining[job] + (believed.iterations[job] - arrays.iterations[job])
+    return (
+        ghost.heap_place[job] >= 0
+        and ghost.since[job] == state.since[job]
+        and ghost.rate[job] == state.rate[job]
+        and ghost.remaining[job] == remaining
+    )
 
 
 @kernel

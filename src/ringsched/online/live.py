@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ringsched.engine.problem import Problem
+from ringsched.engine.simulate import PresentGpus
 from ringsched.engine.state import IDLE, NUM_IDLE, NUM_RUNNING
 from ringsched.errors import PolicyError
 from ringsched.jit import runnable
@@ -53,6 +54,7 @@ class OnlineCluster:
         self._begun: list[int] = []  # jobs that started at this instant
         self._held: dict[int, RunningJob] = {}
         self._running: tuple[RunningJob, ...] | None = None
+        self._gpus = PresentGpus(problem, stage.arrays, stage.state)
         self._server_views = ServerViews(problem)
         self._servers: tuple[ServerView, ...] | None = None
         self._links: Mapping[str, LinkView] | None = None
@@ -85,10 +87,7 @@ class OnlineCluster:
     def servers(self) -> tuple[ServerView, ...]:
         """The servers with their idle GPUs."""
         if self._servers is None:
-            state = self._stage.state
-            self._servers = self._server_views.present(
-                np.equal(state.holder, IDLE), state.traffic.num_on_link.copy()
-            )
+            self._servers = self._server_views.present(self._gpus.idle(), self._gpus.on_links())
         return self._servers
 
     @property
@@ -238,17 +237,18 @@ class OnlineCluster:
         return self._stages[name]
 
     def _choose(self, job: int, gpus: Mapping[str, Sequence[int]]) -> None:
-        state = self._stage.state
-        if isinstance(gpus, Gpus):
-            numbers: Sequence[int] = gpus.numbers
-            if not (state.holder[list(numbers)] == IDLE).all():
-                gpus = dict(gpus)  # which says what is wrong
-        if not isinstance(gpus, Gpus):
-            numbers = sorted(checked_gpus(self._policy, self._problem, self._is_idle, job, gpus))
+        state, arrays = self._stage.state, self._stage.arrays
+        numbers: Sequence[int]
+        if (
+            isinstance(gpus, Gpus)
+            and len(gpus.numbers) == arrays.gpus[job]
+            and not arrays.permits.restricted[job]
+            and all(state.holder[gpu] == IDLE for gpu in gpus.numbers)
+        ):
+            numbers = gpus.numbers
+        else:
+            numbers = sorted(checked_gpus(self._policy, self._problem, self._gpus, job, gpus))
         state.chosen[: len(numbers)] = numbers
-
-    def _is_idle(self, gpu: int) -> bool:
-        return bool(self._stage.state.holder[gpu] == IDLE)
 
     def _arrive(self) -> None:
         counts, now = self._stage.course.counts, self._stage.state.now[0]

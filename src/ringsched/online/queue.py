@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ringsched.contention.traffic import NUM_CONTENDED
 from ringsched.engine.events import log
 from ringsched.engine.state import NUM_IDLE, NUM_REPACED, Arrays, Floats, Integers, State
-from ringsched.jit import by_pointer, kernel
+from ringsched.jit import by_pointer, kernel, part
 from ringsched.rules.shared import Queue, Scratch
 from ringsched.rules.table import Place
 
@@ -67,6 +67,12 @@ def leave(waiting: Waiting, rank: int) -> None:
         node >>= 1
 
 
+@part
+def waits(waiting: Waiting, rank: int) -> bool:
+    """Whether the job of that rank waits."""
+    return waiting.gpus[waiting.first_leaf + rank] != _NONE
+
+
 @kernel
 def head(waiting: Waiting) -> int:
     """Return the first rank at which a job waits, or NO_JOB."""
@@ -106,7 +112,8 @@ LAST_PROMISED = 3  # the job that the last promise was for
 EXTRA = 4  # GPUs left over when it is kept
 NUM_RECORDS = 5
 PROMISED_AFTER = 6  # changes of the state: at a later change the promise may be another
-_NUM_COUNTS = 7
+OLDEST = 7  # place in the order of arrivals: all jobs before it have started
+_NUM_COUNTS = 8
 
 
 @by_pointer
@@ -118,7 +125,7 @@ class Course(NamedTuple):
     done: Integers  # of each job: iterations before time 0
     promise: Floats  # one number: when the head starts at the latest
     believed_until: Floats  # one number: until then nothing ends, by what was believed at the promise
-    alike: Integers  # of each job: a number for all jobs for which a rule chooses the same GPUs
+    alike: Integers  # of each job: a number for all jobs of its size, for which a rule chooses the same GPUs
     unplaced_at: Integers  # of each such number: the changes after which no such job found a place ...
     rejected_at: Integers  # ... or one that would outlast the promise was not admitted
     promised: Floats  # of each job: the promise it was given when it came to the head; infinity if none
@@ -147,6 +154,7 @@ class Stage(NamedTuple):
     own: Place | None  # a rule of the user's
     by_links: bool  # whether the rule may refuse a job for what is on links
     kappa: int
+    longest_wait: float  # a job that has waited so long goes before all that have not
 
 
 def new_course(duration: Floats, done: Integers, alike: Integers, num_records: int) -> Course:

@@ -105,6 +105,7 @@ def simulate(
     estimate_error: float = 0.0,
     seed: int = 0,
     every_s: float | None = None,
+    max_wait_s: float | None = None,
     objective: str | None = None,
     stop: Stop | None = None,
     observer: Observer | None = None,
@@ -127,6 +128,9 @@ def simulate(
         Of the errors, and of `rolling`.
     every_s
         Policies that plan do so when jobs arrive, but not sooner than this after the last time.
+    max_wait_s
+        A job that has waited so long goes before all jobs that have not, for policies that dispatch. Of
+        several, the one that came first. So no job is passed over for ever.
     objective
         Out of `OBJECTIVES`. `rolling` improves it (default mean-completion). For other policies it is the
         objective of the plan's bound and gap (default makespan).
@@ -158,6 +162,7 @@ def simulate(
     given = {
         "order": order,
         "replan-every": every_s,
+        "max-wait": max_wait_s,
         "time-limit": None if stop is None else stop.time_limit_s,
         "max-schedules": None if stop is None else stop.max_schedules,
     }
@@ -174,6 +179,7 @@ def simulate(
         backfill=choice(backfill, "backfill", BACKFILLS),
         estimate_error=number(estimate_error, "estimate-error", minimum=0, maximum=MOST_ERROR),
         every_s=0.0 if every_s is None else number(every_s, "replan-every", minimum=0),
+        max_wait_s=None if max_wait_s is None else number(max_wait_s, "max-wait", minimum=0),
         seed=integer(seed, "seed", minimum=0),
         objective=usual if objective is None else objective_named(objective),
         limits=Limits(

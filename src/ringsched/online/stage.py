@@ -47,6 +47,7 @@ def new_stage(problem: Problem, believed: Problem, policy: Policy, settings: Onl
             3 * problem.num_jobs + 2,
         ),
         num_gpus=problem.num_gpus,
+        longest_wait=np.inf if settings.max_wait_s is None else problem.clock.units(settings.max_wait_s),
     )
     begin(stage.arrays, stage.state, stage.scratch, stage.queue)
     return stage

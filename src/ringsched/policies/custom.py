@@ -129,7 +129,7 @@ def solve_custom(custom: CustomPolicy, problem: Problem, settings: Settings) -> 
         view = ClusterView(now_s=problem.seconds_at(cluster.now), servers=servers)
         with reported_errors(f"policy {name_of(custom)!r}, job {jobs[job].name!r}", custom.place):
             answer = custom.place(jobs[job], view)
-        return None if answer is None else checked_gpus(custom, problem, cluster.is_idle, job, answer)
+        return None if answer is None else checked_gpus(custom, problem, cluster, job, answer)
 
     run = simulate(problem, priority, place)
     settings.on_trial()
@@ -277,9 +277,17 @@ class ServerViews:
         )
 
 
-def checked_gpus(
-    policy: object, problem: Problem, is_idle: Callable[[int], bool], job: int, answer: object
-) -> list[int]:
+class GpuState(Protocol):
+    """What a placement is checked against."""
+
+    def is_idle(self, gpu: int) -> bool:
+        """Whether a GPU can be given to a job."""
+
+    def may_start(self, job: int, gpus: Sequence[int]) -> bool:
+        """Whether a job is permitted to start on these GPUs now."""
+
+
+def checked_gpus(policy: object, problem: Problem, cluster: GpuState, job: int, answer: object) -> list[int]:
     """Return the answer as GPU numbers, or say what is wrong with it."""
     who = f"policy {name_of(policy)!r}, job {problem.scenario.jobs[job].name!r}"
     try:
@@ -293,7 +301,7 @@ def checked_gpus(
             raise PolicyError(f"{who}: there is no server {name!r}")
         first, end = problem.first_gpu[index[name]], problem.first_gpu[index[name] + 1]
         for gpu in held:
-            if not 0 <= gpu < end - first or not is_idle(first + gpu) or first + gpu in gpus:
+            if not 0 <= gpu < end - first or not cluster.is_idle(first + gpu) or first + gpu in gpus:
                 raise PolicyError(f"{who}: GPU {gpu} of server {name!r} is not idle, or named twice")
             gpus.append(first + gpu)
     if len(gpus) != problem.gpus[job]:

@@ -218,6 +218,11 @@ class Policy:
         return solve_once(problem, settings, self.placement, kappa=self.kappa(problem), seed=seed)
 
     @property
+    def may_starve(self) -> bool:
+        """Whether jobs that keep arriving can keep another from starting for ever, in its own order."""
+        return self.order != "fifo"
+
+    @property
     def models(self) -> tuple[str, ...]:
         """The contention models, by name, under which it can plan."""
         return tuple(name for name in model_names() if is_counting(name) or not self.counting_only)

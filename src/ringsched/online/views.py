@@ -35,6 +35,9 @@ class Gpus(Mapping[str, tuple[int, ...]]):
     def __len__(self) -> int:
         return len(self._names())
 
+    def __bool__(self) -> bool:
+        return bool(self.numbers)
+
     def __repr__(self) -> str:
         return f"Gpus({dict(self)!r})"
 
@@ -64,7 +67,7 @@ class RunningJob:
         """Believed seconds to its end, if the jobs on its links stay as they are."""
         rate, clock = float(self._stage.state.rate[self._number]), self._problem.clock
         if rate <= 0:  # it started at this instant, and no rate is set yet
-            return float(clock.seconds(self._problem.best_case[self._number]))
+            return float(clock.seconds(float(self._stage.course.duration[self._number])))
         return float(clock.seconds(clock.duration(self.iterations_left, rate)))
 
     @property

@@ -25,6 +25,9 @@ from ringsched.online.queue import (
     Stage,
 )
 from ringsched.rules.shared import alone
+from ringsched.rules.table import AS_PLANNED
+
+_AS_PLANNED = AS_PLANNED.number  # the GPUs of each job, not of its size
 
 
 @part
@@ -84,9 +87,8 @@ def admits(stage: Stage, head: int, job: int) -> bool:
         course.counts[EXTRA] -= 0 if in_time else gpus
         return True
     # A job that outlasts the promise and slows no other does the same as any other on the same GPUs.
-    is_like_others = (
-        stage.own is None and not in_time and not shares_links and not believed.permits.restricted[job]
-    )
+    by_size = stage.own is None and stage.rule != _AS_PLANNED and not believed.permits.restricted[job]
+    is_like_others = by_size and not in_time and not shares_links
     kind, after = course.alike[job], state.counts[NUM_CHANGES]
     if is_like_others and course.rejected_at[kind] == after:
         return False

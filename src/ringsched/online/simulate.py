@@ -15,7 +15,7 @@ from ringsched.model.checks import choice, instance, integer, number
 from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, objective_named
 from ringsched.online.ahead import believed_problem
 from ringsched.online.dispatch import DONE, MORE, dispatch
-from ringsched.online.follow import PLAN, follow, new_agenda
+from ringsched.online.follow import NUM_ALONE, PLAN, STARTS_ALONE, follow, new_agenda
 from ringsched.online.outcome import OnlineRun, run_of_stage
 from ringsched.online.own import OnlinePolicy, run_own
 from ringsched.online.own import policy_of as own_policy_of
@@ -57,6 +57,8 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
     backfills = settings.backfill == EASY
     agenda = new_agenda(stage.arrays)
     planner = Planner(believed, policy, settings) if policy.replans else None
+    # A search starts at once what can start at once; with a pause between plans it would come later.
+    agenda.counts[STARTS_ALONE] = "objective" in (policy.online or ()) and settings.every_s == 0
     # A rule of the user's runs as plain Python here.
     python = stage.arrays.python_only or stage.own is not None
     status = MORE
@@ -73,7 +75,8 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
         settings.on_progress(_standing(problem, stage, planner))
     if status != DONE:
         return None
-    result = run_of_stage(stage, num_plans=0 if planner is None else planner.num_plans)
+    num_plans = 0 if planner is None else planner.num_plans + int(agenda.counts[NUM_ALONE])
+    result = run_of_stage(stage, num_plans=num_plans)
     if policy.placement is not None and stage.own is not None:
         check_gpus(problem, result.as_run(), policy.placement)
     return result
@@ -92,7 +95,8 @@ def _standing(problem: Problem, stage: Stage, planner: Planner | None) -> Standi
     )
 
 
-SCHEDULES_A_PLAN = 1000  # of `rolling`, unless told otherwise
+# Of `rolling`, unless told otherwise: fewer for each plan where there are many.
+SCHEDULES_A_PLAN, FEWEST_SCHEDULES, SCHEDULES_IN_ALL = 1000, 20, 200_000
 MOST_ERROR = 1000.0
 
 
@@ -135,7 +139,8 @@ def simulate(
         Out of `OBJECTIVES`. `rolling` improves it (default mean-completion). For other policies it is the
         objective of the plan's bound and gap (default makespan).
     stop
-        When `rolling` ends each of its searches; default 1000 schedules, so that a run is reproducible.
+        When `rolling` ends each of its searches; default 1000 schedules, so that a run is reproducible,
+        and fewer for more than 200 jobs.
     observer
         Called from time to time with a `Standing`, which describes the progress.
 
@@ -172,7 +177,8 @@ def simulate(
         raise InputError(problem, field="backfill")
     time_limit_s, schedules = given["time-limit"], given["max-schedules"]
     if time_limit_s is None and schedules is None and "max-schedules" in known:
-        schedules = SCHEDULES_A_PLAN
+        fitting = SCHEDULES_IN_ALL // max(1, len(instance(scenario, "scenario", Scenario).jobs))
+        schedules = min(SCHEDULES_A_PLAN, max(FEWEST_SCHEDULES, fitting))
     usual = MEAN_COMPLETION if "objective" in known else MAKESPAN
     settings = OnlineSettings(
         order=chosen.order if order is None else order_named(order),

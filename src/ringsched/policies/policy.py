@@ -91,6 +91,7 @@ class Limits:
     should_stop: Callable[[], bool] = lambda: False
     when: Callable[[Progress], bool] | None = None  # looks at the progress and says when to end
     quick_bounds: bool = False  # no effort to prove a plan the best possible, where many are made
+    few_starts: bool = False  # a search begins with the simplest plans only, where very many are made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TIME_LIMIT_S = 10.0
 # Jobs times servers up to which the paper's algorithm, beside the search, takes no time to speak of.
 _SMALL = 300_000
+_FEW_ORDERS = ("shortest-first", "smallest-area-first")
 
 
 def solve_search(problem: Problem, settings: Settings) -> Candidate:
@@ -116,11 +117,12 @@ def _num_cores() -> int:
 
 def _simple_runs(problem: Problem, settings: Settings) -> Iterator[Run]:
     """Yield what can be had at once."""
-    for order in ORDERS:
+    few = settings.limits.few_starts
+    for order in _FEW_ORDERS if few else ORDERS:
         candidate = solve_once(problem, Settings(order=order, on_trial=settings.on_trial), BEST_FIT)
         assert candidate is not None  # best fit always comes to an end
         yield candidate.run
-    if problem.num_jobs * problem.num_servers <= _SMALL:
+    if not few and problem.num_jobs * problem.num_servers <= _SMALL:
         paper = solve_sjf_bco(problem, Settings(order="smallest-first", on_trial=settings.on_trial))
         if paper is not None:  # its makespan may not be below the horizon
             yield paper.run

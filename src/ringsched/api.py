@@ -11,7 +11,8 @@ from ringsched.errors import InputError, UnknownName
 from ringsched.model import OBJECTIVES, Bound, Outcome, Plan, PlannedJob, Scenario
 from ringsched.model.checks import instance
 from ringsched.model.objective import MAKESPAN, objective_named
-from ringsched.policies.custom import CustomPolicy, PolicyFile, policy_of
+from ringsched.online.own import OnlinePolicy, policy_of
+from ringsched.policies.custom import CustomPolicy, PolicyFile
 from ringsched.policies.plans import planned, settings_of
 from ringsched.policies.policy import ORDERS, Observer, Policy, Progress, Stop
 from ringsched.policies.table import DEFAULT_POLICY, policies, policy_named
@@ -22,7 +23,7 @@ __all__ = ["DEFAULT_POLICY", "OBJECTIVES", "ORDERS", "list_policies", "lower_bou
 
 def plan(
     scenario: Scenario,
-    policy: str | Policy | CustomPolicy | PolicyFile = DEFAULT_POLICY,
+    policy: str | Policy | CustomPolicy | OnlinePolicy | PolicyFile = DEFAULT_POLICY,
     *,
     objective: str = MAKESPAN.name,
     order: str | None = None,

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from ringsched import jit
 from ringsched.engine.problem import Problem, problem_of
@@ -100,6 +101,17 @@ def _follow(problem: Problem) -> None:
     simulate(problem.scenario, "first-fit")
 
 
+def _steps(problem: Problem) -> None:
+    from ringsched.online.own import HeadFirst, run_own
+    from ringsched.online.settings import OnlineSettings
+
+    class Best:
+        def place(self, job: Any, cluster: Any) -> Any:
+            return cluster.find_gpus(job)
+
+    run_own(problem, HeadFirst(Best()), OnlineSettings(order="fifo"))
+
+
 def _over_time(problem: Problem) -> None:
     from ringsched.contention.iteration_time import Ring
 
@@ -114,6 +126,7 @@ KERNELS: dict[str, Callable[[Problem], None]] = {
     "ringsched.search.chain.descend": _search,
     "ringsched.online.follow.follow": _follow,
     "ringsched.search.exact.explore.explore": _exact,
+    "ringsched.online.steps.step": _steps,
     "ringsched.online.follow.believe_left": _follow,
     "ringsched.engine.events.start": _live_cluster,
     "ringsched.engine.events.settle": _live_cluster,

@@ -25,6 +25,7 @@ class SizeClass:
     num_jobs: int
     mean_waiting_s: float
     p95_waiting_s: float
+    max_waiting_s: float
     mean_completion_s: float
     p95_completion_s: float
     mean_slowdown: float
@@ -120,6 +121,7 @@ def _size_class(simulation: Simulation, size: str, chosen: NDArray[np.bool_]) ->
         num_jobs=int(chosen.sum()),
         mean_waiting_s=_mean(waiting_s),
         p95_waiting_s=_p95(waiting_s),
+        max_waiting_s=float(waiting_s.max(initial=0.0)),
         mean_completion_s=_mean(completion_s),
         p95_completion_s=_p95(completion_s),
         mean_slowdown=_mean(slowdown),

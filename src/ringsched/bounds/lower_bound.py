@@ -29,7 +29,12 @@ def lower_bounds(problem: Problem, objective: Objective = MAKESPAN) -> tuple[Bou
 
 def quick_bound_s(problem: Problem, objective: Objective = MAKESPAN) -> float:
     """Return the largest of the bounds that take next to no time, for callers that plan repeatedly."""
-    return max(bound.value_s for bound in _QUICK_OF[objective](problem, objective))
+    return max(bound.value_s for bound in quick_bounds(problem, objective))
+
+
+def quick_bounds(problem: Problem, objective: Objective = MAKESPAN) -> tuple[Bound, ...]:
+    """Return the bounds that take next to no time, also for 100,000 jobs."""
+    return tuple(_QUICK_OF[objective](problem, objective))
 
 
 def _core(problem: Problem, objective: Objective) -> Iterator[Bound]:  # noqa: ARG001

@@ -33,6 +33,7 @@ def _online_data() -> list[dict[str, Any]]:
             "order": policy.order,
             "rule": policy.rule,
             "options": sorted(policy.online or ()),
+            "may_starve": policy.may_starve,
             "summary": policy.summary,
         }
         for policy in api.list_policies(online=True)

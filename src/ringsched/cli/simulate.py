@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from typing import Any
 import click
 from rich.table import Table
 
+from ringsched.analysis.certified import CertifiedGap, certified_gaps
 from ringsched.analysis.over_time import OverTime, SizeClass, over_time, series_columns
 from ringsched.analysis.overload import simulation_warning
+from ringsched.bounds.reasons import reason
 from ringsched.cli.command import OUTPUT, SEARCH, Command, option
 from ringsched.cli.files import check_different, check_no_input, check_plan_output, options_for_arguments
 from ringsched.cli.options import (
@@ -34,8 +36,9 @@ from ringsched.errors import InputError
 from ringsched.formats.files import check_table_file, save_table
 from ringsched.formats.plan import plan_to_json, save_plan
 from ringsched.formats.scenario import load_scenario, locate
-from ringsched.formatting import counted, duration, figure
+from ringsched.formatting import counted, duration, figure, percent_above
 from ringsched.model import Plan
+from ringsched.model.objective import objective_named
 from ringsched.online.settings import BACKFILLS, EASY, Standing
 from ringsched.online.simulate import simulate
 from ringsched.online.simulation import Simulation
@@ -44,8 +47,13 @@ from ringsched.policies.policy import Observer, Stop
 from ringsched.policies.table import DEFAULT_ONLINE_POLICY
 
 
-def print_simulation(simulation: Simulation, result: OverTime, files: Mapping[str, Path | None]) -> None:
-    """Print waiting, completion and slowdown by size, and how the cluster was used."""
+def print_simulation(
+    simulation: Simulation,
+    result: OverTime,
+    gaps: Sequence[CertifiedGap],
+    files: Mapping[str, Path | None],
+) -> None:
+    """Print waiting, completion and slowdown by size, how the cluster was used, and what was possible."""
     cluster = simulation.scenario.cluster
     parts: list[str | Table] = [
         f"{counted(result.num_jobs, 'job')} on {counted(len(cluster.servers), 'server')} with "
@@ -56,14 +64,27 @@ def print_simulation(simulation: Simulation, result: OverTime, files: Mapping[st
     parts.append(_summary(simulation, result))
     runs_s = zip(simulation.start_s.tolist(), simulation.finish_s.tolist(), strict=True)
     parts += limits_and_deadlines(simulation.scenario, list(runs_s))
+    if gaps:
+        parts += ["", _certified(gaps)]
     parts += [f"{what} written to {path}" for what, path in files.items() if path is not None]
     show(parts)
 
 
-def simulation_to_json(plan: Plan, result: OverTime) -> str:
+def simulation_to_json(plan: Plan, result: OverTime, gaps: Sequence[CertifiedGap]) -> str:
     """Return the text of the plan, with the figures over time as `simulation`."""
     head, _, rest = plan_to_json(plan).partition("\n")
-    return "\n".join([head, f' "simulation": {json.dumps(asdict(result))},', rest])
+    certified = {
+        each.objective: {
+            "value_s": each.value_s,
+            "bound_s": each.bound_s,
+            "gap": each.gap,
+            "bound": each.bound.name,
+            "terms": dict(each.bound.terms),
+        }
+        for each in gaps
+    }
+    figures = asdict(result) | {"certified": certified}
+    return "\n".join([head, f' "simulation": {json.dumps(figures)},', rest])
 
 
 def _choices(simulation: Simulation) -> list[str]:
@@ -102,6 +123,9 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
     table.add_row("makespan", duration(result.makespan_s), "")
     rest = f"{duration(result.mean_waiting_s)} of it waiting; slowdown {result.mean_slowdown:.2f}"
     table.add_row("mean completion", duration(result.mean_completion_s), rest)
+    if result.by_size:
+        by_size = ", ".join(f"{duration(each.max_waiting_s)} ({each.size} GPU)" for each in result.by_size)
+        table.add_row("longest wait", duration(max(each.max_waiting_s for each in result.by_size)), by_size)
     table.add_row("queue", str(result.max_queue), f"at most; {figure(result.mean_queue)} on average")
     table.add_row(
         "GPU utilisation", f"{100 * result.gpu_utilisation:.1f} %", "on average, to the last finish"
@@ -116,6 +140,19 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
         table.add_row("promises", str(result.num_promises), broken)
     if result.num_plans:
         table.add_row("plans", str(result.num_plans), "made on the way")
+    return table
+
+
+def _certified(gaps: Sequence[CertifiedGap]) -> Table:
+    """Return the lower bounds that no policy can beat, and how far above them the simulation is."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("objective", "reached", "lower bound", "gap"):
+        table.add_column(heading, justify="left" if heading == "objective" else "right", no_wrap=True)
+    table.add_column("because of", overflow="fold")
+    for each in gaps:
+        reached, bound_s = duration(each.value_s), duration(each.bound_s)
+        words = objective_named(each.objective).words
+        table.add_row(words, reached, bound_s, percent_above(each.gap), reason(each.bound))
     return table
 
 
@@ -135,7 +172,7 @@ class _Shown(Observer):
     type=ONLINE_POLICY,
     default=DEFAULT_ONLINE_POLICY,
     show_default=True,
-    help="Policy; `ringsched policies --online` lists them. FILE.py:NAME loads a placement rule.",
+    help="Policy; `ringsched policies --online` lists them. FILE.py:NAME loads yours.",
 )
 @option(
     "--backfill",
@@ -155,6 +192,14 @@ class _Shown(Observer):
     metavar="DURATION",
     type=DURATION,
     help="Shortest time between two plans, for policies that re-plan.",
+    group=SEARCH,
+)
+@option(
+    "--max-wait",
+    "max_wait_s",
+    metavar="DURATION",
+    type=DURATION,
+    help="Jobs that have waited so long go first, for policies that do not re-plan.",
     group=SEARCH,
 )
 @option(
@@ -217,7 +262,10 @@ def simulate_command(
     check_no_input([output, jobs, series], scenario_file)
     stop = Stop(time_limit_s=time_limit, max_schedules=max_schedules)
     try:
-        with options_for_arguments({"every_s": "replan-every"}), RowProgress("simulating") as progress:
+        with (
+            options_for_arguments({"every_s": "replan-every", "max_wait_s": "max-wait"}),
+            RowProgress("simulating") as progress,
+        ):
             result = simulate(scenario, stop=stop, observer=_Shown(progress), **given)
     except InputError as error:
         raise locate(error, scenario_file) if error.place else error from None
@@ -229,11 +277,11 @@ def simulate_command(
     plan = result.plan() if as_json or output is not None else None
     if output is not None and plan is not None:
         save_plan(plan, output)
-    warning = simulation_warning(result)
+    warning, gaps = simulation_warning(result), certified_gaps(result)
     if as_json and plan is not None:
-        click.echo(simulation_to_json(plan, over_time(result)), nl=False)
+        click.echo(simulation_to_json(plan, over_time(result), gaps), nl=False)
     else:
-        print_simulation(result, over_time(result), {"plan": output, "jobs": jobs, "series": series})
+        print_simulation(result, over_time(result), gaps, {"plan": output, "jobs": jobs, "series": series})
     if warning is not None:
         click.echo(f"Warning: {warning}", err=as_json)  # stdout holds the JSON
 

@@ -96,7 +96,13 @@ def print_policies(policies: Sequence[Policy], orders: Sequence[str], *, online:
     """Print the table of policies and the orders they can be combined with."""
     each = "; each with --backfill none or easy" if online else ""
     rows = [(policy, (policy.online or ()) if online else policy.options) for policy in policies]
-    show([*_policy_table(rows), f"orders for --order: {', '.join(orders)}{each}"])
+    parts = [*_policy_table(rows), f"orders for --order: {', '.join(orders)}{each}"]
+    if online:
+        starving = ", ".join(policy.name for policy in policies if policy.may_starve)
+        parts.append(
+            f"can keep a job waiting for ever: {starving}, and every order but fifo; --max-wait ends it"
+        )
+    show(parts)
 
 
 def _policy_table(rows: Sequence[tuple[Policy, Iterable[str]]]) -> list[str | Table]:

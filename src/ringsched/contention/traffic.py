@@ -223,16 +223,15 @@ def alone_gbps(links: Links, traffic: Traffic, job: int) -> float:
 
 
 @part
-def copy_links(links: Links, traffic: Traffic, copy: Traffic) -> None:
-    """Copy the links, with no job touched; `copy_job` copies the jobs on them."""
-    copy.counts[NUM_CONTENDED] = traffic.counts[NUM_CONTENDED]
-    copy.counts[NUM_TOUCHED] = 0
-    for link in range(len(traffic.num_on_link)):
-        copy.num_on_link[link] = traffic.num_on_link[link]
-        copy.shared_gbps[link] = traffic.shared_gbps[link]
-        first = links.link_first[link]
-        for at in range(first, first + traffic.num_on_link[link]):
-            copy.on_link[at] = traffic.on_link[at]
+def copy_link(links: Links, traffic: Traffic, copy: Traffic, link: int) -> None:
+    """Copy a link with its list of jobs; `copy_job` copies the jobs themselves."""
+    copy.num_on_link[link] = traffic.num_on_link[link]
+    copy.shared_gbps[link] = traffic.shared_gbps[link]
+    first = links.link_first[link]
+    for at in range(first, first + traffic.num_on_link[link]):
+        entry = traffic.on_link[at]
+        copy.on_link[at] = entry
+        copy.entry_place[entry] = traffic.entry_place[entry]
 
 
 @part

@@ -12,9 +12,14 @@ from ringsched.engine.heap import rise, sink
 from ringsched.engine.state import (
     ENDED,
     IDLE,
+    IS_LOGGED,
     LOAD_VERSION,
+    LOG_SIZE,
     NOT_STARTED,
+    NUM_CHANGES,
     NUM_IDLE,
+    NUM_MOVED,
+    NUM_REPACED,
     NUM_RUNNING,
     Arrays,
     Floats,
@@ -48,6 +53,7 @@ def start(arrays: Arrays, state: State, job: int, charge: int) -> None:
     cross(links, traffic, job)
     state.counts[NUM_IDLE] -= num_gpus
     state.counts[LOAD_VERSION] += 1
+    log(state, state.moved, NUM_MOVED, job)
 
 
 @part
@@ -87,18 +93,20 @@ def settle(arrays: Arrays, state: State) -> None:
         if is_new:
             push(state, job)
         else:
-            place = rise(
-                state.heap, state.heap_place[job], _ends_before, _note_place, (state.finish, state.heap_place)
-            )
-            sink(
-                state.heap,
-                state.counts[NUM_RUNNING],
-                place,
-                _ends_before,
-                _note_place,
-                (state.finish, state.heap_place),
-            )
+            refile(state, job)
+            log(state, state.repaced, NUM_REPACED, job)
     forget_touched(traffic)
+
+
+@part
+def log(state: State, changed: Integers, which: int, job: int) -> None:
+    """Write down that a job has changed, for a copy that follows the state; `which` counts these changes."""
+    if state.counts[IS_LOGGED] != 0:
+        at = state.counts[which]
+        if at < LOG_SIZE:
+            changed[at] = job
+        state.counts[which] = at + 1
+        state.counts[NUM_CHANGES] += 1
 
 
 @part
@@ -138,6 +146,7 @@ def advance(arrays: Arrays, state: State, time: float) -> None:
 @part
 def _finish(arrays: Arrays, state: State, job: int) -> None:
     state.finished[job] = state.now[0]
+    log(state, state.moved, NUM_MOVED, job)
     _pop(state)
     offset = arrays.gpu_first[job]
     for at in range(offset, offset + arrays.gpus[job]):
@@ -189,6 +198,35 @@ def push(state: State, job: int) -> None:
     state.counts[NUM_RUNNING] += 1
     state.heap[place] = job
     rise(state.heap, place, _ends_before, _note_place, (state.finish, state.heap_place))
+
+
+@part
+def refile(state: State, job: int) -> None:
+    """Move a running job to where it belongs, once its finish is another."""
+    place = rise(
+        state.heap, state.heap_place[job], _ends_before, _note_place, (state.finish, state.heap_place)
+    )
+    sink(
+        state.heap,
+        state.counts[NUM_RUNNING],
+        place,
+        _ends_before,
+        _note_place,
+        (state.finish, state.heap_place),
+    )
+
+
+@part
+def drop(state: State, job: int) -> None:
+    """Take a job out from among the running ones, wherever it is."""
+    place = state.heap_place[job]
+    state.heap_place[job] = NOT_STARTED
+    state.counts[NUM_RUNNING] -= 1
+    last = state.heap[state.counts[NUM_RUNNING]]
+    if last != job:
+        state.heap[place] = last
+        state.heap_place[last] = place
+        refile(state, last)
 
 
 @part

@@ -13,28 +13,18 @@ from numpy.typing import NDArray
 from ringsched.engine.eligibility import may_start, next_reopening
 from ringsched.engine.events import advance, next_completion, settle, start
 from ringsched.engine.problem import Problem
-from ringsched.engine.state import IDLE, Integers, Run, arrays_of, new_state, reset, run_of
+from ringsched.engine.state import IDLE, Arrays, Integers, Run, State, arrays_of, new_state, reset, run_of
 from ringsched.jit import runnable
 
 # Decides where a job goes now: GPU numbers, or None to wait.
 Place = Callable[["LiveCluster", int], Sequence[int] | None]
 
 
-class LiveCluster:
-    """GPUs and the jobs on them, moved on from event to event."""
+class PresentGpus:
+    """GPUs and links as they are now, and where a job may start."""
 
-    def __init__(self, problem: Problem) -> None:
-        self._arrays = arrays_of(problem)
-        self._eligibility = problem.eligibility
-        self._state = new_state(self._arrays)
-        python, work_s = self._arrays.python_only, problem.pass_s
-        self._start = runnable(start, python=python, work_s=work_s)
-        self._settle = runnable(settle, python=python, work_s=work_s)
-        self._next_completion = runnable(next_completion, python=python, work_s=work_s)
-        self._advance = runnable(advance, python=python, work_s=work_s)
-        reset(self._arrays, self._state)
-        for job, gpus in problem.running.items():
-            self.start(job, gpus)
+    def __init__(self, problem: Problem, arrays: Arrays, state: State) -> None:
+        self._arrays, self._state, self._eligibility = arrays, state, problem.eligibility
 
     @property
     def now(self) -> float:
@@ -59,6 +49,22 @@ class LiveCluster:
         return self._eligibility.suits(job, servers) and all(
             may_start(permits, job, server, self.now) for server in set(servers)
         )
+
+
+class LiveCluster(PresentGpus):
+    """GPUs and the jobs on them, moved on from event to event."""
+
+    def __init__(self, problem: Problem) -> None:
+        arrays = arrays_of(problem)
+        super().__init__(problem, arrays, new_state(arrays))
+        python, work_s = self._arrays.python_only, problem.pass_s
+        self._start = runnable(start, python=python, work_s=work_s)
+        self._settle = runnable(settle, python=python, work_s=work_s)
+        self._next_completion = runnable(next_completion, python=python, work_s=work_s)
+        self._advance = runnable(advance, python=python, work_s=work_s)
+        reset(self._arrays, self._state)
+        for job, gpus in problem.running.items():
+            self.start(job, gpus)
 
     def next_reopening(self) -> float:
         """Return the next instant at which a server is available again; infinity if there is none."""

@@ -83,7 +83,13 @@ ENDED = -2
 NUM_IDLE = 0
 NUM_RUNNING = 1
 LOAD_VERSION = 2
-_NUM_COUNTS = 3
+IS_LOGGED = 3  # whether changes are written down, for a copy that follows this state
+NUM_CHANGES = 4  # so far, if they are
+NUM_MOVED = 5
+NUM_REPACED = 6
+_NUM_COUNTS = 7
+
+LOG_SIZE = 256  # changes; where there are more, a copy is made afresh
 
 
 @by_pointer
@@ -114,6 +120,9 @@ class State(NamedTuple):
     finish: Floats
     heap: Integers  # running jobs, the earliest (finish, job) on top
     heap_place: Integers  # of each job
+    # the log: as many of the last changes as it holds; `counts` has how many there were
+    moved: Integers  # jobs that started or ended
+    repaced: Integers  # jobs whose rate changed
 
 
 def new_state(arrays: Arrays) -> State:
@@ -141,6 +150,8 @@ def new_state(arrays: Arrays) -> State:
         finish=np.zeros(num_jobs),
         heap=_integers(num_jobs),
         heap_place=_integers(num_jobs),
+        moved=_integers(LOG_SIZE),
+        repaced=_integers(LOG_SIZE),
     )
 
 

@@ -10,29 +10,58 @@ from __future__ import annotations
 import math
 
 from ringsched.engine.clock import same_instant_until
-from ringsched.engine.events import settle, start, time_for
-from ringsched.engine.state import NOT_STARTED, NUM_IDLE, Arrays
+from ringsched.engine.events import next_completion, settle, start, time_for
+from ringsched.engine.state import NOT_STARTED, NUM_CHANGES, NUM_IDLE, Arrays
 from ringsched.jit import kernel, part
-from ringsched.online.ahead import look_ahead, start_ahead
-from ringsched.online.queue import EXTRA, LAST_PROMISED, NO_JOB, PROMISED, Course, Stage
+from ringsched.online.ahead import start_ahead
+from ringsched.online.ghost import look_ahead
+from ringsched.online.queue import (
+    EXTRA,
+    LAST_PROMISED,
+    NO_JOB,
+    PROMISED,
+    PROMISED_AFTER,
+    Course,
+    Stage,
+)
 from ringsched.rules.shared import alone
+from ringsched.rules.table import AS_PLANNED
+
+_AS_PLANNED = AS_PLANNED.number  # the GPUs of each job, not of its size
 
 
 @part
 def promise(stage: Stage, head: int, earliest: float) -> None:
     """Promise the head its start in a forward simulation, or `earliest` if that is later."""
-    course = stage.course
+    state, ghost, course = stage.state, stage.ghost, stage.course
     look_ahead(stage)
+    state.counts[NUM_CHANGES] += 1  # what was found out beside another promise is void
+    course.counts[PROMISED_AFTER] = state.counts[NUM_CHANGES]
+    course.believed_until[0] = next_completion(ghost)
     time = max(earliest, start_ahead(stage, head, math.inf))
     last = course.counts[LAST_PROMISED]
-    if last != head and last != NO_JOB and stage.state.heap_place[last] == NOT_STARTED:
+    if last != head and last != NO_JOB and state.heap_place[last] == NOT_STARTED:
         course.promised[last] = math.inf  # a job arrived that goes before it
     if course.counts[PROMISED] != head:
         course.promised[head] = time
     course.counts[LAST_PROMISED] = head
     course.counts[PROMISED] = head
     course.promise[0] = time
-    course.counts[EXTRA] = stage.ghost.counts[NUM_IDLE] - stage.arrays.gpus[head]
+    course.counts[EXTRA] = ghost.counts[NUM_IDLE] - stage.arrays.gpus[head]
+
+
+@part
+def is_promised(stage: Stage, head: int, exact: bool) -> bool:
+    """Whether the promise to the head is what it would be if it were given again.
+
+    With exact estimates it is, until another job is the head. With others it is for as long as no job
+    starts, ends, changes its rate or outlives its estimate.
+    """
+    state, course = stage.state, stage.course
+    if course.counts[PROMISED] != head:
+        return False
+    is_unchanged = course.counts[PROMISED_AFTER] == state.counts[NUM_CHANGES]
+    return exact or (is_unchanged and state.now[0] < course.believed_until[0])
 
 
 @kernel
@@ -53,9 +82,16 @@ def admits(stage: Stage, head: int, job: int) -> bool:
     if not in_time and gpus > course.counts[EXTRA]:
         return False
     # Where any GPUs will do for the head, they need only be counted.
-    if not shares_links and (in_time or not stage.by_links):
+    takes_any = not (stage.by_links or believed.permits.restricted[head])
+    if not shares_links and (in_time or takes_any):
         course.counts[EXTRA] -= 0 if in_time else gpus
         return True
+    # A job that outlasts the promise and slows no other does the same as any other on the same GPUs.
+    by_size = stage.own is None and stage.rule != _AS_PLANNED and not believed.permits.restricted[job]
+    is_like_others = by_size and not in_time and not shares_links
+    kind, after = course.alike[job], state.counts[NUM_CHANGES]
+    if is_like_others and course.rejected_at[kind] == after:
+        return False
     look_ahead(stage)
     for at in range(gpus):
         ghost.chosen[at] = state.chosen[at]
@@ -63,6 +99,8 @@ def admits(stage: Stage, head: int, job: int) -> bool:
     start(believed, ghost, job, stage.queue.charge[job])
     settle(believed, ghost)
     if start_ahead(stage, head, latest) > latest:
+        if is_like_others:
+            course.rejected_at[kind] = after
         return False
     course.counts[EXTRA] = ghost.counts[NUM_IDLE] - believed.gpus[head]
     return True

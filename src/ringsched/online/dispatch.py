@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 
 from ringsched.engine.events import advance, next_event, next_release, settle, start
-from ringsched.engine.state import NUM_IDLE, Arrays, State, reset
+from ringsched.engine.state import NUM_CHANGES, NUM_IDLE, Arrays, State, reset
 from ringsched.jit import kernel, part
-from ringsched.online.backfill import admits, latest_start, promise
+from ringsched.online.backfill import admits, is_promised, latest_start, promise
 from ringsched.online.queue import (
     EXTRA,
     NO_JOB,
     NUM_ARRIVED,
     NUM_WAITING,
+    OLDEST,
     PROMISED,
     Stage,
     head,
@@ -20,6 +21,7 @@ from ringsched.online.queue import (
     leave,
     next_candidate,
     note_instant,
+    waits,
 )
 from ringsched.rules.shared import MAX_LOAD, Queue, Scratch
 from ringsched.rules.table import fixed, place
@@ -50,8 +52,7 @@ def dispatch(stage: Stage, backfills: bool, exact: bool, most_events: int) -> in
         arrive(stage)
         blocked = _start_in_order(stage)
         if backfills and blocked != NO_JOB:
-            # With exact estimates, a promise is valid until another job is the head.
-            if course.counts[PROMISED] != blocked or not exact:
+            if not is_promised(stage, blocked, exact):
                 promise(stage, blocked, 0.0)
             _start_past(stage, blocked)
         next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
@@ -82,7 +83,9 @@ def arrive(stage: Stage) -> int:
 def _start_in_order(stage: Stage) -> int:
     """Start jobs from the head on until one finds no place; return that one, or NO_JOB."""
     while stage.course.counts[NUM_WAITING] > 0:
-        job = stage.queue.job_at[head(stage.waiting)]
+        job = _overdue(stage)
+        if job == NO_JOB:
+            job = stage.queue.job_at[head(stage.waiting)]
         if not finds_place(stage, job):
             return job
         start_waiting(stage, job)
@@ -91,10 +94,27 @@ def _start_in_order(stage: Stage) -> int:
 
 
 @part
+def _overdue(stage: Stage) -> int:
+    """Return the job that has waited longest, if it has waited too long; else NO_JOB."""
+    state, queue, course = stage.state, stage.queue, stage.course
+    if stage.longest_wait == math.inf:
+        return NO_JOB
+    at = course.counts[OLDEST]
+    while at < course.counts[NUM_ARRIVED] and not waits(stage.waiting, queue.rank[queue.arrivals[at]]):
+        at += 1
+    course.counts[OLDEST] = at
+    if at == course.counts[NUM_ARRIVED]:
+        return NO_JOB
+    job = queue.arrivals[at]
+    return job if state.now[0] - queue.release[job] >= stage.longest_wait else NO_JOB
+
+
+@part
 def _start_past(stage: Stage, blocked: int) -> None:
     """Start those behind the head that do not move its start, in order."""
     state, queue, course = stage.state, stage.queue, stage.course
-    rank = queue.rank[blocked]
+    # All others are behind a job that has waited too long, whatever its rank is.
+    rank = queue.rank[blocked] if head(stage.waiting) == queue.rank[blocked] else -1
     while True:
         window = latest_start(stage.arrays, course) - state.now[0]
         idle, extra = state.counts[NUM_IDLE], course.counts[EXTRA]
@@ -102,7 +122,15 @@ def _start_past(stage: Stage, blocked: int) -> None:
         if rank == NO_JOB:
             return
         job = queue.job_at[rank]
-        if finds_place(stage, job) and admits(stage, blocked, job):
+        if job == blocked:
+            continue
+        kind, after = course.alike[job], state.counts[NUM_CHANGES]
+        is_like_others = stage.own is None and not stage.arrays.permits.restricted[job]
+        if is_like_others and course.unplaced_at[kind] == after:
+            continue
+        if not finds_place(stage, job):
+            course.unplaced_at[kind] = after if is_like_others else course.unplaced_at[kind]
+        elif admits(stage, blocked, job):
             start_past(stage, job)
 
 

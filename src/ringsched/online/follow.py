@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ringsched.engine.events import advance, next_event, next_release, remaining_now
-from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers, State
+from ringsched.engine.state import ENDED, NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers
 from ringsched.jit import by_pointer, kernel, part
 from ringsched.online.backfill import admits, latest_start, promise
 from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_past, start_waiting
@@ -22,18 +22,22 @@ from ringsched.online.queue import (
     note_instant,
     outlive,
 )
-from ringsched.rules.best_fit import fit
-from ringsched.rules.eligible import hide, may_start_as_planned, reveal
-from ringsched.rules.shared import ANY_NUMBER, Scratch
-from ringsched.rules.table import fixed
+from ringsched.rules.eligible import may_start_as_planned
+from ringsched.rules.shared import MAX_LOAD, alone
+from ringsched.rules.table import BEST_FIT, FREE_LINKS, fixed, place
 
 # How a stretch of events ends, besides those of `dispatch`.
 PLAN = 3  # jobs have come that are not in the plan
+
+_BEST_FIT, _FREE_LINKS = BEST_FIT.number, FREE_LINKS.number
 
 # Places in `counts`.
 NUM_ORDERED = 0
 NUM_PLANNED = 1
 _STAMP = 2
+STARTS_ALONE = 3  # whether a job that waits alone starts without a plan: any search would do the same
+NUM_ALONE = 4  # how many did
+_NUM_COUNTS = 5
 
 
 @by_pointer
@@ -53,7 +57,7 @@ def new_agenda(arrays: Arrays) -> Agenda:
     """Return an empty agenda."""
     num_jobs = len(arrays.gpus)
     return Agenda(
-        counts=np.zeros(3, dtype=np.int64),
+        counts=np.zeros(_NUM_COUNTS, dtype=np.int64),
         order=np.zeros(num_jobs, dtype=np.int64),
         start=np.full(num_jobs, np.inf),
         trigger=np.full(num_jobs, NO_JOB, dtype=np.int64),
@@ -74,7 +78,9 @@ def follow(stage: Stage, agenda: Agenda, backfills: bool, exact: bool, most_even
             agenda.counts[NUM_ORDERED] += 1
         is_behind = agenda.counts[NUM_ORDERED] > agenda.counts[NUM_PLANNED]
         if is_behind and state.now[0] >= agenda.next_plan[0]:
-            return PLAN
+            if not _starts_alone(stage, agenda):
+                return PLAN
+            is_behind = False
         blocked = _start_planned(stage, agenda)
         if backfills and blocked != NO_JOB:
             if course.counts[PROMISED] != blocked or not exact:
@@ -90,6 +96,25 @@ def follow(stage: Stage, agenda: Agenda, backfills: bool, exact: bool, most_even
             return DONE if course.counts[NUM_WAITING] == 0 else STUCK
         advance(arrays, state, time)
     return MORE
+
+
+@part
+def _starts_alone(stage: Stage, agenda: Agenda) -> bool:
+    """Start the only job that waits, if one server holds it: no plan can be better."""
+    arrays, state, queue = stage.arrays, stage.state, stage.queue
+    if agenda.counts[STARTS_ALONE] == 0 or agenda.counts[NUM_ORDERED] != 1:
+        return False
+    job = agenda.order[0]
+    limit, last = MAX_LOAD - queue.charge[job], arrays.gpus[job] - 1
+    if not place(arrays, state, stage.scratch, queue, _BEST_FIT, None, job, limit, 0):
+        return False
+    if arrays.server_of[state.chosen[0]] != arrays.server_of[state.chosen[last]]:
+        return False
+    start_waiting(stage, job)
+    stage.course.counts[PROMISED] = NO_JOB
+    agenda.counts[NUM_ORDERED] = 0
+    agenda.counts[NUM_ALONE] += 1
+    return True
 
 
 @part
@@ -129,23 +154,31 @@ def _start_planned(stage: Stage, agenda: Agenda) -> int:
 
 @part
 def _start_others(stage: Stage, agenda: Agenda, blocked: int) -> None:
-    """Start those behind the first that do not move its start: by best fit, whatever is planned for them."""
+    """Start those behind the first, before their time, that do not move its start.
+
+    Each starts on its planned GPUs, or on one server. None takes a GPU that is planned for another job
+    before it, and none crosses a link in use: a plan in which jobs wait for links would be worth nothing.
+    """
     arrays, state, course = stage.arrays, stage.state, stage.course
     num_planned = agenda.counts[NUM_PLANNED]
+    agenda.counts[_STAMP] += 1  # the first has no claim: `admits` asks whether it is kept waiting
     num_kept, at = 1, 1
     while at < agenda.counts[NUM_ORDERED] and state.counts[NUM_IDLE] > 0:
         job = agenda.order[at]
+        is_planned = at < num_planned
         window = latest_start(arrays, course) - state.now[0]
         may_fit = course.duration[job] <= window or arrays.gpus[job] <= course.counts[EXTRA]
         if (
             may_fit
             and arrays.gpus[job] <= state.counts[NUM_IDLE]
-            and _fits(arrays, state, stage.scratch, job)
+            and _finds_free_place(stage, agenda, job, is_planned)
             and admits(stage, blocked, job)
         ):
             start_past(stage, job)
-            agenda.counts[NUM_PLANNED] -= int(at < num_planned)
+            agenda.counts[NUM_PLANNED] -= int(is_planned)
         else:
+            if is_planned:
+                _claim(stage, agenda, job)
             agenda.order[num_kept] = job
             num_kept += 1
         at += 1
@@ -153,14 +186,23 @@ def _start_others(stage: Stage, agenda: Agenda, blocked: int) -> None:
 
 
 @part
-def _fits(arrays: Arrays, state: State, scratch: Scratch, job: int) -> bool:
-    """Choose GPUs that the job may use by best fit."""
-    if not arrays.permits.restricted[job]:
-        return fit(arrays, state, scratch, job, ANY_NUMBER)
-    hide(arrays, state, scratch, job)
-    found = arrays.gpus[job] <= state.counts[NUM_IDLE] and fit(arrays, state, scratch, job, ANY_NUMBER)
-    reveal(arrays, state, scratch)
-    return found
+def _finds_free_place(stage: Stage, agenda: Agenda, job: int, is_planned: bool) -> bool:
+    """Choose the planned GPUs, or those of `free-links`, on one server if there is a plan for the job."""
+    arrays, state, queue = stage.arrays, stage.state, stage.queue
+    found = (
+        is_planned
+        and _is_unclaimed(stage, agenda, job)
+        and may_start_as_planned(arrays, state, job, queue.planned)
+        and fixed(arrays, state, job, queue.planned)
+    )
+    if not found:
+        limit, last = MAX_LOAD - queue.charge[job], arrays.gpus[job] - 1
+        found = place(arrays, state, stage.scratch, queue, _FREE_LINKS, None, job, limit, 1)
+        on_one = arrays.server_of[state.chosen[0]] == arrays.server_of[state.chosen[last]]
+        found = found and (on_one or not is_planned)
+        for at in range(arrays.gpus[job]):
+            found = found and agenda.claimed[state.chosen[at]] != agenda.counts[_STAMP]
+    return found and not alone(arrays, state, stage.scratch, job)[1]
 
 
 @part

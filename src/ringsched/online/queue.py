@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.contention.traffic import NUM_CONTENDED
-from ringsched.engine.state import NUM_IDLE, Arrays, Floats, Integers, State
-from ringsched.jit import by_pointer, kernel
+from ringsched.engine.events import log
+from ringsched.engine.state import NUM_IDLE, NUM_REPACED, Arrays, Floats, Integers, State
+from ringsched.jit import by_pointer, kernel, part
 from ringsched.rules.shared import Queue, Scratch
 from ringsched.rules.table import Place
 
@@ -66,6 +67,12 @@ def leave(waiting: Waiting, rank: int) -> None:
         node >>= 1
 
 
+@part
+def waits(waiting: Waiting, rank: int) -> bool:
+    """Whether the job of that rank waits."""
+    return waiting.gpus[waiting.first_leaf + rank] != _NONE
+
+
 @kernel
 def head(waiting: Waiting) -> int:
     """Return the first rank at which a job waits, or NO_JOB."""
@@ -104,8 +111,9 @@ PROMISED = 2  # the job at the head that the promise is for, or NO_JOB if there 
 LAST_PROMISED = 3  # the job that the last promise was for
 EXTRA = 4  # GPUs left over when it is kept
 NUM_RECORDS = 5
-NUM_AHEAD = 6  # forward simulations
-_NUM_COUNTS = 7
+PROMISED_AFTER = 6  # changes of the state: at a later change the promise may be another
+OLDEST = 7  # place in the order of arrivals: all jobs before it have started
+_NUM_COUNTS = 8
 
 
 @by_pointer
@@ -116,6 +124,10 @@ class Course(NamedTuple):
     duration: Floats  # of each job: its best case, as it is believed
     done: Integers  # of each job: iterations before time 0
     promise: Floats  # one number: when the head starts at the latest
+    believed_until: Floats  # one number: until then nothing ends, by what was believed at the promise
+    alike: Integers  # of each job: a number for all jobs of its size, for which a rule chooses the same GPUs
+    unplaced_at: Integers  # of each such number: the changes after which no such job found a place ...
+    rejected_at: Integers  # ... or one that would outlast the promise was not admitted
     promised: Floats  # of each job: the promise it was given when it came to the head; infinity if none
     backfilled: NDArray[np.bool_]  # of each job: it stepped past the head
     # The series: a record at every instant at which something happened.
@@ -142,11 +154,12 @@ class Stage(NamedTuple):
     own: Place | None  # a rule of the user's
     by_links: bool  # whether the rule may refuse a job for what is on links
     kappa: int
+    longest_wait: float  # a job that has waited so long goes before all that have not
 
 
-def new_course(duration: Floats, done: Integers, num_records: int) -> Course:
+def new_course(duration: Floats, done: Integers, alike: Integers, num_records: int) -> Course:
     """Return a course at its beginning; `duration` is the believed best case of each job."""
-    num_jobs = len(duration)
+    num_jobs, num_kinds = len(duration), int(alike.max(initial=-1)) + 1
     counts = np.zeros(_NUM_COUNTS, dtype=np.int64)
     counts[PROMISED] = counts[LAST_PROMISED] = NO_JOB
     return Course(
@@ -154,6 +167,10 @@ def new_course(duration: Floats, done: Integers, num_records: int) -> Course:
         duration=duration,
         done=done,
         promise=np.zeros(1),
+        believed_until=np.zeros(1),
+        alike=alike,
+        unplaced_at=np.full(num_kinds, -1, dtype=np.int64),
+        rejected_at=np.full(num_kinds, -1, dtype=np.int64),
         promised=np.full(num_jobs, np.inf),
         backfilled=np.zeros(num_jobs, dtype=np.bool_),
         time=np.zeros(num_records),
@@ -167,6 +184,7 @@ def new_course(duration: Floats, done: Integers, num_records: int) -> Course:
 def outlive(stage: Stage, job: int) -> None:
     """Believe that a job needs twice as many iterations in all, those before time 0 included."""
     stage.believed.iterations[job] += stage.believed.iterations[job] + stage.course.done[job]
+    log(stage.state, stage.state.repaced, NUM_REPACED, job)
 
 
 @kernel

@@ -32,6 +32,7 @@ class OnlineSettings:
     backfill: str = NO_BACKFILL
     estimate_error: float = 0.0
     every_s: float = 0.0  # no plan sooner after another
+    max_wait_s: float | None = None  # a job that has waited so long goes first
     seed: int = 0
     objective: Objective = MEAN_COMPLETION
     limits: Limits = field(default_factory=Limits)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from ringsched.bounds.lower_bound import lower_bounds
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.engine.state import NUM_RUNNING, Arrays, Floats, Integers, Run, arrays_of, new_state
+from ringsched.engine.state import NUM_RUNNING
 from ringsched.errors import Infeasible, InputError
-from ringsched.formatting import counted, duration, one_line
+from ringsched.formatting import duration
 from ringsched.jit import runnable
 from ringsched.model import Scenario
 from ringsched.model.checks import choice, instance, integer, number
 from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, objective_named
 from ringsched.online.ahead import believed_problem
-from ringsched.online.dispatch import DONE, MORE, begin, dispatch
-from ringsched.online.follow import PLAN, follow, new_agenda
+from ringsched.online.dispatch import DONE, MORE, dispatch
+from ringsched.online.follow import NUM_ALONE, PLAN, STARTS_ALONE, follow, new_agenda
+from ringsched.online.outcome import OnlineRun, run_of_stage
+from ringsched.online.own import OnlinePolicy, run_own
+from ringsched.online.own import policy_of as own_policy_of
 from ringsched.online.planning import Planner
-from ringsched.online.queue import NUM_ARRIVED, NUM_RECORDS, NUM_WAITING, Stage, new_course, new_waiting
+from ringsched.online.queue import NUM_ARRIVED, NUM_WAITING, Stage
 from ringsched.online.settings import (
     BACKFILLS,
     EASY,
@@ -30,22 +28,18 @@ from ringsched.online.settings import (
     OnlineSettings,
     Standing,
 )
-from ringsched.policies.custom import PolicyFile, name_of
+from ringsched.online.stage import new_stage
+from ringsched.policies.custom import CustomPolicy, PolicyFile
 from ringsched.policies.policy import (
-    ANY_ORDER,
     Limits,
     Observer,
     Policy,
     Stop,
     check_gpus,
     order_named,
-    priorities,
     reported_errors,
 )
 from ringsched.policies.table import DEFAULT_ONLINE_POLICY, check_options, policy_named
-from ringsched.rules.runner import queue_of
-from ringsched.rules.shared import new_scratch
-from ringsched.rules.table import AS_PLANNED
 
 if TYPE_CHECKING:
     from ringsched.online.simulation import Simulation
@@ -54,42 +48,17 @@ if TYPE_CHECKING:
 _EVENTS_AT_A_TIME = 2000  # between two calls of the observer, and two checks for Ctrl-C
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OnlineRun:
-    """What happened; instants from the origin, in the clock's units, jobs in the scenario's order."""
-
-    start: Floats
-    finish: Floats
-    gpus: Integers  # of all jobs, one after another
-    first: Integers  # where those of each job begin
-    num_servers: Integers
-    promised: Floats
-    backfilled: NDArray[np.bool_]
-    time: Floats
-    queue: NDArray[np.int32]
-    busy: NDArray[np.int32]
-    contended: NDArray[np.int32]
-    num_plans: int
-
-    def as_run(self) -> Run:
-        """Return starts, finishes and GPUs as those of any other run."""
-        held, first = self.gpus.tolist(), self.first.tolist()
-        gpus = [held[begin:end] for begin, end in pairwise(first)]
-        return Run(self.start.tolist(), self.finish.tolist(), gpus)
-
-    def __repr__(self) -> str:
-        return one_line("OnlineRun", counted(len(self.start), "job"), counted(len(self.time), "change"))
-
-
 def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> OnlineRun | None:
     """Run all jobs to their end; None if a policy finds no place for a job, or no plan within the horizon."""
     believed = believed_problem(problem, settings.estimate_error, settings.seed)
-    stage = _stage(problem, believed, policy, settings)
+    stage = new_stage(problem, believed, policy, settings)
     work_s = problem.pass_s
     exact = believed is problem
     backfills = settings.backfill == EASY
     agenda = new_agenda(stage.arrays)
     planner = Planner(believed, policy, settings) if policy.replans else None
+    # A search starts at once what can start at once; with a pause between plans it would come later.
+    agenda.counts[STARTS_ALONE] = "objective" in (policy.online or ()) and settings.every_s == 0
     # A rule of the user's runs as plain Python here.
     python = stage.arrays.python_only or stage.own is not None
     status = MORE
@@ -106,47 +75,11 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
         settings.on_progress(_standing(problem, stage, planner))
     if status != DONE:
         return None
-    result = _result(stage, planner)
+    num_plans = 0 if planner is None else planner.num_plans + int(agenda.counts[NUM_ALONE])
+    result = run_of_stage(stage, num_plans=num_plans)
     if policy.placement is not None and stage.own is not None:
         check_gpus(problem, result.as_run(), policy.placement)
     return result
-
-
-def _stage(problem: Problem, believed: Problem, policy: Policy, settings: OnlineSettings) -> Stage:
-    arrays = arrays_of(problem)
-    state = new_state(arrays)
-    # Ranks and charges come out of what is believed.
-    order = "fifo" if settings.order == ANY_ORDER else settings.order
-    draws = policy.placement is not None and policy.placement.draws
-    kappa, priority = 0 if policy.replans else policy.kappa(problem), priorities(believed, order)
-    queue = queue_of(believed, arrays, priority, seed=settings.seed if draws else None)
-    scratch = new_scratch(arrays)
-    rule = policy.placement if policy.placement is not None and not policy.replans else AS_PLANNED
-    stage = Stage(
-        rule=rule.number,
-        own=rule.own,
-        by_links=rule.by_links,
-        kappa=kappa,
-        arrays=arrays,
-        believed=_with_beliefs(arrays, believed),
-        state=state,
-        ghost=new_state(arrays) if settings.backfill == EASY else state,
-        scratch=scratch,
-        queue=queue,
-        waiting=new_waiting(problem.num_jobs),
-        course=new_course(
-            np.array(believed.best_case, dtype=np.float64),
-            np.array([job.done_iterations for job in problem.scenario.jobs], dtype=np.int64),
-            3 * problem.num_jobs + 2,
-        ),
-        num_gpus=problem.num_gpus,
-    )
-    begin(stage.arrays, stage.state, stage.scratch, stage.queue)
-    return stage
-
-
-def _with_beliefs(arrays: Arrays, believed: Problem) -> Arrays:
-    return arrays._replace(iterations=np.array(believed.iterations, dtype=np.int64))
 
 
 def _standing(problem: Problem, stage: Stage, planner: Planner | None) -> Standing:
@@ -162,38 +95,21 @@ def _standing(problem: Problem, stage: Stage, planner: Planner | None) -> Standi
     )
 
 
-def _result(stage: Stage, planner: Planner | None) -> OnlineRun:
-    course = stage.course
-    end = course.counts[NUM_RECORDS]
-    return OnlineRun(
-        start=stage.state.start,
-        finish=stage.state.finished,
-        gpus=stage.state.gpus_of,
-        first=stage.arrays.gpu_first,
-        num_servers=stage.state.traffic.num_servers,
-        promised=course.promised,
-        backfilled=course.backfilled,
-        time=course.time[:end].copy(),
-        queue=course.queue[:end].copy(),
-        busy=course.busy[:end].copy(),
-        contended=course.contended[:end].copy(),
-        num_plans=0 if planner is None else planner.num_plans,
-    )
-
-
-SCHEDULES_A_PLAN = 1000  # of `rolling`, unless told otherwise
+# Of `rolling`, unless told otherwise: fewer for each plan where there are many.
+SCHEDULES_A_PLAN, FEWEST_SCHEDULES, SCHEDULES_IN_ALL = 1000, 20, 200_000
 MOST_ERROR = 1000.0
 
 
 def simulate(
     scenario: Scenario,
-    policy: str | Policy | PolicyFile = DEFAULT_ONLINE_POLICY,
+    policy: str | Policy | PolicyFile | OnlinePolicy | CustomPolicy = DEFAULT_ONLINE_POLICY,
     *,
     order: str | None = None,
     backfill: str = NO_BACKFILL,
     estimate_error: float = 0.0,
     seed: int = 0,
     every_s: float | None = None,
+    max_wait_s: float | None = None,
     objective: str | None = None,
     stop: Stop | None = None,
     observer: Observer | None = None,
@@ -203,7 +119,8 @@ def simulate(
     Parameters
     ----------
     policy
-        A name out of `list_policies(online=True)`, or a `Policy` with a placement rule.
+        A name out of `list_policies(online=True)`, a `Policy` with a placement rule, or an object with
+        a method `schedule(cluster)` or `place(job, cluster)`.
     order
         A queue order out of `ORDERS`, instead of the policy's own; for those that dispatch.
     backfill
@@ -215,11 +132,15 @@ def simulate(
         Of the errors, and of `rolling`.
     every_s
         Policies that plan do so when jobs arrive, but not sooner than this after the last time.
+    max_wait_s
+        A job that has waited so long goes before all jobs that have not, for policies that dispatch. Of
+        several, the one that came first. So no job is passed over for ever.
     objective
         Out of `OBJECTIVES`. `rolling` improves it (default mean-completion). For other policies it is the
         objective of the plan's bound and gap (default makespan).
     stop
-        When `rolling` ends each of its searches; default 1000 schedules, so that a run is reproducible.
+        When `rolling` ends each of its searches; default 1000 schedules, so that a run is reproducible,
+        and fewer for more than 200 jobs.
     observer
         Called from time to time with a `Standing`, which describes the progress.
 
@@ -238,7 +159,7 @@ def simulate(
     >>> backfilled.mean_completion_s < first_come.mean_completion_s
     True
     """
-    chosen = _policy_of(policy)
+    chosen, own = _policy_of(policy)
     known = chosen.online or frozenset()
     if stop is not None:
         instance(stop, "stop", Stop)
@@ -246,19 +167,25 @@ def simulate(
     given = {
         "order": order,
         "replan-every": every_s,
+        "max-wait": max_wait_s,
         "time-limit": None if stop is None else stop.time_limit_s,
         "max-schedules": None if stop is None else stop.max_schedules,
     }
     check_options(chosen, given, online=True)
+    if own is not None and choice(backfill, "backfill", BACKFILLS) != NO_BACKFILL:
+        problem = f"is not allowed with policy {chosen.name!r}, which decides by itself which jobs start"
+        raise InputError(problem, field="backfill")
     time_limit_s, schedules = given["time-limit"], given["max-schedules"]
     if time_limit_s is None and schedules is None and "max-schedules" in known:
-        schedules = SCHEDULES_A_PLAN
+        fitting = SCHEDULES_IN_ALL // max(1, len(instance(scenario, "scenario", Scenario).jobs))
+        schedules = min(SCHEDULES_A_PLAN, max(FEWEST_SCHEDULES, fitting))
     usual = MEAN_COMPLETION if "objective" in known else MAKESPAN
     settings = OnlineSettings(
         order=chosen.order if order is None else order_named(order),
         backfill=choice(backfill, "backfill", BACKFILLS),
         estimate_error=number(estimate_error, "estimate-error", minimum=0, maximum=MOST_ERROR),
         every_s=0.0 if every_s is None else number(every_s, "replan-every", minimum=0),
+        max_wait_s=None if max_wait_s is None else number(max_wait_s, "max-wait", minimum=0),
         seed=integer(seed, "seed", minimum=0),
         objective=usual if objective is None else objective_named(objective),
         limits=Limits(
@@ -267,14 +194,14 @@ def simulate(
         ),
         on_progress=watching.progress,
     )
-    return _simulated(problem_of(instance(scenario, "scenario", Scenario)), chosen, settings)
+    return _simulated(problem_of(instance(scenario, "scenario", Scenario)), chosen, settings, own)
 
 
-def _simulated(problem: Problem, policy: Policy, settings: OnlineSettings) -> Simulation:
+def _simulated(problem: Problem, policy: Policy, settings: OnlineSettings, own: object) -> Simulation:
     # Imported here, so that numba is loaded only for a simulation.
     from ringsched.online.simulation import simulation_of
 
-    run = run_online(problem, policy, settings)
+    run = run_online(problem, policy, settings) if own is None else run_own(problem, own, settings)
     if run is None:
         raise _infeasible(problem, policy)
     return simulation_of(problem, run, policy, settings)
@@ -290,16 +217,14 @@ def _infeasible(problem: Problem, policy: Policy) -> Infeasible:
     )
 
 
-def _policy_of(policy: str | Policy | PolicyFile) -> Policy:
+def _policy_of(policy: object) -> tuple[Policy, object | None]:
+    """Return the policy as an entry of the table, and the object itself if it is one in Python."""
     if isinstance(policy, str):
-        return policy_named(policy, online=True)
-    given = policy.load() if isinstance(policy, PolicyFile) else policy
-    if callable(getattr(given, "place", None)):
-        raise InputError(
-            f"{name_of(given)!r} has a method place, which only plan and compare support; "
-            "to simulate it, write it as a Policy with a placement rule",
-            field="policy",
-        )
-    if not isinstance(given, Policy) or given.placement is None:
-        raise InputError("must be the name of a policy, or a Policy with a placement rule", field="policy")
-    return given
+        return policy_named(policy, online=True), None
+    given: Any = policy.load() if isinstance(policy, PolicyFile) else policy
+    entry = own_policy_of(given)
+    if isinstance(given, Policy):
+        if given.placement is None:
+            raise InputError("must have a placement rule to be simulated", field=f"policy {given.name!r}")
+        return entry, None
+    return entry, given

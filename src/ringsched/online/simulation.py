@@ -14,8 +14,8 @@ from ringsched.engine.state import Floats, Integers
 from ringsched.formatting import counted, duration, figure, frame_of, html_table, one_line
 from ringsched.model import Plan, Scenario
 from ringsched.model.objective import objective_named
+from ringsched.online.outcome import OnlineRun
 from ringsched.online.settings import EASY, NO_BACKFILL, OnlineSettings
-from ringsched.online.simulate import OnlineRun
 from ringsched.policies.plans import plan_of
 from ringsched.policies.policy import Candidate, Policy
 
@@ -107,6 +107,16 @@ class Simulation:
         return float(self.completion_s.mean()) if len(self.gpus) else 0.0
 
     @property
+    def problem(self) -> Problem:
+        """The scenario as the engine sees it."""
+        return self._problem
+
+    @property
+    def finishes(self) -> Floats:
+        """The finish of each job on the clock, from the origin on."""
+        return self._run.finish
+
+    @property
     def columns(self) -> dict[str, Any]:
         """What happened as a table: a row for every job."""
         return {
@@ -183,8 +193,11 @@ class Simulation:
         )
         return panel
 
-    def plan(self) -> Plan:
-        """Return what happened as a plan, with bound and gap; it can be saved, verified and explained."""
+    def plan(self, objective: str | None = None) -> Plan:
+        """Return what happened as a plan, with bound and gap; it can be saved, verified and explained.
+
+        Bound and gap are those of the objective; if absent, of the one that was simulated for.
+        """
         params: dict[str, float | int | str] = {"backfill": self.backfill} if self.backfill == EASY else {}
         if self.estimate_error:
             params["estimate_error"] = self.estimate_error
@@ -194,7 +207,7 @@ class Simulation:
             policy=self.policy,
             order=self.order,
             seed=self.seed,
-            objective=objective_named(self.objective),
+            objective=objective_named(self.objective if objective is None else objective),
         )
 
     def _since_submit_s(self, instants: Floats) -> Floats:

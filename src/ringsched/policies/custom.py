@@ -100,7 +100,9 @@ def policy_of(custom: CustomPolicy | Policy | PolicyFile) -> Policy:
     if isinstance(custom, type):
         raise InputError(f"is the class {custom.__name__}; pass an object of it", field="policy")
     if not callable(getattr(custom, "place", None)):
-        raise InputError("must be the name of a policy or an object with a method place", field="policy")
+        raise InputError(
+            "must be the name of a policy, or an object with a method place or schedule", field="policy"
+        )
     return Policy(
         name=name_of(custom),
         order=OWN_ORDER if callable(getattr(custom, "order", None)) else "fifo",
@@ -114,19 +116,20 @@ def solve_custom(custom: CustomPolicy, problem: Problem, settings: Settings) -> 
     """Run the queue with the user's placements, and the user's order unless the caller names one."""
     from ringsched.engine.simulate import simulate
 
-    jobs = [_job_view(problem, job) for job in range(problem.num_jobs)]
+    jobs = [job_view(problem, job) for job in range(problem.num_jobs)]
     if settings.order == OWN_ORDER:
         priority = [_own_key(custom, job) for job in jobs]
     else:
         priority = priorities(problem, settings.order)
 
-    views = _Views(problem)
+    views = ServerViews(problem)
 
     def place(cluster: LiveCluster, job: int) -> list[int] | None:
-        view = views.view(cluster)
+        servers = views.present(cluster.idle(), cluster.on_links())
+        view = ClusterView(now_s=problem.seconds_at(cluster.now), servers=servers)
         with reported_errors(f"policy {name_of(custom)!r}, job {jobs[job].name!r}", custom.place):
             answer = custom.place(jobs[job], view)
-        return None if answer is None else _checked(custom, problem, cluster, job, answer)
+        return None if answer is None else checked_gpus(custom, problem, cluster, job, answer)
 
     run = simulate(problem, priority, place)
     settings.on_trial()
@@ -199,7 +202,9 @@ def _executed(path: str, _changed_ns: int) -> ModuleType:
 
 
 def _is_policy(value: object) -> bool:
-    return isinstance(value, Policy) or callable(getattr(value, "place", None))
+    return isinstance(value, Policy) or any(
+        callable(getattr(value, method, None)) for method in ("place", "schedule")
+    )
 
 
 def name_of(policy: object) -> str:
@@ -208,7 +213,8 @@ def name_of(policy: object) -> str:
     return name if isinstance(name, str) and name.strip() else type(policy).__name__
 
 
-def _job_view(problem: Problem, index: int) -> JobView:
+def job_view(problem: Problem, index: int) -> JobView:
+    """Return a job as a policy sees it."""
     job = problem.scenario.jobs[index]
     best_case_s = problem.clock.seconds(problem.best_case[index])
     return JobView(
@@ -229,8 +235,8 @@ def _job_view(problem: Problem, index: int) -> JobView:
     )
 
 
-class _Views:
-    """The cluster as a policy sees it; only views that have changed since the last call are rebuilt."""
+class ServerViews:
+    """The servers as a policy sees them; only views that have changed since the last call are rebuilt."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -243,9 +249,8 @@ class _Views:
         self._idle = np.zeros(problem.num_gpus, dtype=np.bool_)
         self._on_link = np.zeros(len(self._below), dtype=np.int64)
 
-    def view(self, cluster: LiveCluster) -> ClusterView:
-        """Return the present state of the cluster."""
-        idle, on_link = cluster.idle(), cluster.on_links()
+    def present(self, idle: NDArray[np.bool_], on_link: Integers) -> tuple[ServerView, ...]:
+        """Return the servers, given which GPUs are idle and how many jobs cross each uplink."""
         if self._servers:
             server_of = self._problem.server_of
             changed = {server_of[gpu] for gpu in np.flatnonzero(idle != self._idle).tolist()}
@@ -256,7 +261,7 @@ class _Views:
         else:
             self._servers = [self._server(at, idle, on_link) for at in range(self._problem.num_servers)]
         self._idle, self._on_link = idle, on_link
-        return ClusterView(now_s=self._problem.seconds_at(cluster.now), servers=tuple(self._servers))
+        return tuple(self._servers)
 
     def _server(self, at: int, idle: NDArray[np.bool_], on_link: Integers) -> ServerView:
         server, first = self._problem.scenario.cluster.servers[at], self._problem.first_gpu
@@ -272,13 +277,23 @@ class _Views:
         )
 
 
-def _checked(policy: object, problem: Problem, cluster: LiveCluster, job: int, answer: object) -> list[int]:
+class GpuState(Protocol):
+    """What a placement is checked against."""
+
+    def is_idle(self, gpu: int) -> bool:
+        """Whether a GPU can be given to a job."""
+
+    def may_start(self, job: int, gpus: Sequence[int]) -> bool:
+        """Whether a job is permitted to start on these GPUs now."""
+
+
+def checked_gpus(policy: object, problem: Problem, cluster: GpuState, job: int, answer: object) -> list[int]:
     """Return the answer as GPU numbers, or say what is wrong with it."""
     who = f"policy {name_of(policy)!r}, job {problem.scenario.jobs[job].name!r}"
     try:
         placement = Placement(answer)  # type: ignore[arg-type]
     except InputError as error:
-        raise PolicyError(f"{who}: place() answered {shown(answer)}: {error}") from None
+        raise PolicyError(f"{who}: placed on {shown(answer)}: {error}") from None
     index = problem.server_index
     gpus: list[int] = []
     for name, held in placement.items():

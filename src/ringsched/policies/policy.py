@@ -91,6 +91,7 @@ class Limits:
     should_stop: Callable[[], bool] = lambda: False
     when: Callable[[Progress], bool] | None = None  # looks at the progress and says when to end
     quick_bounds: bool = False  # no effort to prove a plan the best possible, where many are made
+    few_starts: bool = False  # a search begins with the simplest plans only, where very many are made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +218,11 @@ class Policy:
         assert self.placement is not None
         seed = settings.seed if self.placement.draws else None
         return solve_once(problem, settings, self.placement, kappa=self.kappa(problem), seed=seed)
+
+    @property
+    def may_starve(self) -> bool:
+        """Whether jobs that keep arriving can keep another from starting for ever, in its own order."""
+        return self.order != "fifo"
 
     @property
     def models(self) -> tuple[str, ...]:

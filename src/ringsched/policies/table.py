@@ -44,7 +44,7 @@ _ONLINE_ONLY = (
 DEFAULT_POLICY = "search"
 DEFAULT_ONLINE_POLICY = "fifo"
 
-_DISPATCHING = frozenset({"order"})
+_DISPATCHING = frozenset({"order", "max-wait"})
 _PLANNING = frozenset({"replan-every"})
 _SEARCH = frozenset({"time-limit", "max-schedules"})
 _BEST_FIT = "tightest server, else fewest"
@@ -152,7 +152,7 @@ POLICIES: tuple[Policy, ...] = (
         )
         for order, summary in (
             ("fifo", "first come, first served"),
-            ("smallest-first", "few GPUs first; large jobs may starve"),
+            ("smallest-first", "few GPUs first"),
             ("shortest-first", "the shortest estimate first"),
             ("smallest-area-first", "the fewest estimated GPU-seconds first"),
         )

@@ -17,7 +17,8 @@ from ringsched.engine.problem import problem_of
 from ringsched.errors import Infeasible, RingschedError, TooLarge
 from ringsched.model import Scenario
 from ringsched.model.objective import MAKESPAN, objective_named
-from ringsched.policies.custom import CustomPolicy, policy_of
+from ringsched.online.own import policy_of
+from ringsched.policies.custom import CustomPolicy
 from ringsched.policies.plans import planned_with_run, settings_of
 from ringsched.policies.table import policy_named
 

@@ -16,7 +16,8 @@ from ringsched.formats.overrides import overridden
 from ringsched.formats.scenario import load_scenario, locate
 from ringsched.model import OBJECTIVES, Scenario
 from ringsched.model.checks import choice, instance, integer
-from ringsched.policies.custom import CustomPolicy, policy_of
+from ringsched.online.own import policy_of
+from ringsched.policies.custom import CustomPolicy
 from ringsched.policies.policy import ORDERS, Limits, Policy, Stop
 from ringsched.policies.table import policies, policy_named
 

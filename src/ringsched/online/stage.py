@@ -1,0 +1,62 @@
+"""Everything that a simulation over time works on, made ready at time 0."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringsched.engine.problem import Problem
+from ringsched.engine.state import NOT_STARTED, Arrays, Integers, arrays_of, new_state
+from ringsched.online.dispatch import begin
+from ringsched.online.queue import Stage, new_course, new_waiting
+from ringsched.online.settings import EASY, OnlineSettings
+from ringsched.policies.policy import ANY_ORDER, OWN_ORDER, Policy, priorities
+from ringsched.rules.runner import queue_of
+from ringsched.rules.shared import new_scratch
+from ringsched.rules.table import AS_PLANNED
+
+
+def new_stage(problem: Problem, believed: Problem, policy: Policy, settings: OnlineSettings) -> Stage:
+    """Return the stage of a policy at time 0, with the jobs that run there."""
+    arrays = arrays_of(problem)
+    state = ghost = new_state(arrays)
+    if settings.backfill == EASY:
+        ghost = new_state(arrays)
+        ghost.heap_place[:] = NOT_STARTED
+    # Ranks and charges come out of what is believed.
+    order = "fifo" if settings.order in (ANY_ORDER, OWN_ORDER) else settings.order
+    draws = policy.placement is not None and policy.placement.draws
+    kappa, priority = 0 if policy.replans else policy.kappa(problem), priorities(believed, order)
+    queue = queue_of(believed, arrays, priority, seed=settings.seed if draws else None)
+    rule = policy.placement if policy.placement is not None and not policy.replans else AS_PLANNED
+    stage = Stage(
+        rule=rule.number,
+        own=rule.own,
+        by_links=rule.by_links,
+        kappa=kappa,
+        arrays=arrays,
+        believed=_with_beliefs(arrays, believed),
+        state=state,
+        ghost=ghost,
+        scratch=new_scratch(arrays),
+        queue=queue,
+        waiting=new_waiting(problem.num_jobs),
+        course=new_course(
+            np.array(believed.best_case, dtype=np.float64),
+            np.array([job.done_iterations for job in problem.scenario.jobs], dtype=np.int64),
+            _alike(problem),
+            3 * problem.num_jobs + 2,
+        ),
+        num_gpus=problem.num_gpus,
+        longest_wait=np.inf if settings.max_wait_s is None else problem.clock.units(settings.max_wait_s),
+    )
+    begin(stage.arrays, stage.state, stage.scratch, stage.queue)
+    return stage
+
+
+def _with_beliefs(arrays: Arrays, believed: Problem) -> Arrays:
+    return arrays._replace(iterations=np.array(believed.iterations, dtype=np.int64))
+
+
+def _alike(problem: Problem) -> Integers:
+    """Number the jobs by what a rule may ask of them: their size."""
+    return np.unique(np.array(problem.gpus, dtype=np.int64), return_inverse=True)[1].astype(np.int64)

@@ -15,7 +15,8 @@ from statistics import fmean
 
 import ringsched
 from benchmarks.worlds import SEEDS, twins, worlds
-from ringsched import Bound, Scenario
+from ringsched import Scenario
+from ringsched.model import Bound
 from ringsched.model.objective import ALL, Objective
 
 NEWER = frozenset({"after-running", "few-at-once", "required-servers", "shared-links", "priced-placements"})

@@ -18,6 +18,7 @@ from benchmarks import (
     policies,
     profile_overhead,
     report,
+    slurm_cycle,
     validation,
 )
 
@@ -83,6 +84,7 @@ PARTS = {
         validation.ddp,
         "alone: median error of phases at most 3 %, worst 8 %; together: at most 6 %, worst 15 %",
     ),
+    "slurm_cycle": Part(slurm_cycle.slurm_cycle, "the controller itself under 1 s with 200 queued jobs"),
     "profile": Part(profile_overhead.profile, "at most 2 % longer"),
     "whole_way": Part(validation.whole_way, "every job within 10 %"),
     "lab": Part(

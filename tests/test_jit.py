@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ringsched
-from ringsched import jit
+from ringsched import jit, numba_cache
 
 DAY_S = 24 * 3600
 
@@ -42,7 +42,7 @@ def test_threads_that_compile_kernels_leave_the_setting_of_numba_alone(
 
     first.__module__ = second.__module__ = "ringsched.engine.events"
     monkeypatch.setattr(numba, "njit", slow)
-    monkeypatch.setattr(jit, "_cache_directory", lambda _package: str(tmp_path))
+    monkeypatch.setattr(jit, "cache_directory", lambda _package: str(tmp_path))
     before = numba.config.CACHE_DIR
     threads = [Thread(target=jit.compiled, args=(function,)) for function in (first, second)]
     for thread in threads:
@@ -112,7 +112,7 @@ def test_folders_of_kernels_are_removed_after_a_month_without_use(tmp_path: Path
     old = folder(tmp_path, f"kernels-{'1' * 16}", days=31)
     recent = folder(tmp_path, f"kernels-{'2' * 16}", days=29)
     others = folder(tmp_path, "kernels-of-somebody", days=400)
-    jit._prune(used)
+    numba_cache._prune(used)
     assert set(tmp_path.iterdir()) == {used, recent, others}
     assert (used / "kernel.nbc").exists()
     assert time.time() - used.stat().st_mtime < DAY_S
@@ -124,39 +124,39 @@ def test_folders_of_kernels_are_removed_after_a_month_without_use(tmp_path: Path
 def test_the_cache_is_where_linux_has_caches(monkeypatch: pytest.MonkeyPatch, xdg: str, folder: str) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     monkeypatch.setenv("XDG_CACHE_HOME", xdg)
-    assert jit._user_cache() == Path(folder)
+    assert numba_cache._user_cache() == Path(folder)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other habits")
 def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    assert jit._user_cache() is None
+    assert numba_cache._user_cache() is None
 
 
 def test_a_cache_that_cannot_be_tidied_stops_nobody(tmp_path: Path) -> None:
-    jit._prune(tmp_path / "absent" / f"kernels-{'0' * 16}")
+    numba_cache._prune(tmp_path / "absent" / f"kernels-{'0' * 16}")
     (tmp_path / f"kernels-{'3' * 16}").symlink_to(tmp_path / "nowhere")
-    jit._prune(tmp_path / f"kernels-{'0' * 16}")
+    numba_cache._prune(tmp_path / f"kernels-{'0' * 16}")
 
 
 def test_a_package_is_compiled_again_only_for_what_its_kernels_may_call(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("model", *jit._USED):
+    for name in ("model", *numba_cache._USED):
         (tmp_path / name).mkdir()
     for name in ("checks.py", "objective.py"):
         (tmp_path / "model" / name).write_text("")
-    monkeypatch.setattr(jit, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(numba_cache, "_PACKAGE", tmp_path)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
 
     def folders() -> dict[str, str | None]:
-        return {package: jit._cache_directory.__wrapped__(package) for package in jit._USED}
+        return {package: numba_cache.cache_directory.__wrapped__(package) for package in numba_cache._USED}
 
     before = folders()
     (tmp_path / "rules" / "rule.py").write_text("changed")
     after = folders()
-    changed = {package for package in jit._USED if before[package] != after[package]}
+    changed = {package for package in numba_cache._USED if before[package] != after[package]}
     assert changed == {"rules", "search", "online"}
 
 
@@ -181,10 +181,10 @@ print(sorted(name for name in ("numba", "llvmlite") if name in sys.modules))
 
 # A search that could go on for seconds loads its kernel if it is in the cache.
 MARKED = """
-from ringsched import jit
+from ringsched import numba_cache
 from ringsched.compiling import KERNELS
 for name in KERNELS:
-    jit._kept_mark(name).touch()
+    numba_cache.kept_mark(name).touch()
 """
 
 
@@ -248,7 +248,7 @@ def test_every_kernel_that_python_calls_can_be_compiled_ahead() -> None:
     from ringsched.compiling import KERNELS
 
     called = set()
-    for path in (jit._PACKAGE).rglob("*.py"):
+    for path in (numba_cache._PACKAGE).rglob("*.py"):
         for name in re.findall(r"(?:runnable|with_own)\(\s*(\w+)", path.read_text(encoding="utf-8")):
             called.add(name)
     called -= {"function"}
@@ -289,6 +289,6 @@ def test_a_compiler_that_is_done_says_so_while_its_parent_goes_on(tmp_path: Path
 
 
 def test_two_copies_of_the_source_have_marks_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = jit._machine.__wrapped__()
-    monkeypatch.setattr(jit, "_PACKAGE", jit._PACKAGE / "elsewhere")
-    assert jit._machine.__wrapped__() != here
+    here = numba_cache._machine.__wrapped__()
+    monkeypatch.setattr(numba_cache, "_PACKAGE", numba_cache._PACKAGE / "elsewhere")
+    assert numba_cache._machine.__wrapped__() != here

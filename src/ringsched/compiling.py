@@ -16,6 +16,7 @@ from typing import Any
 from ringsched import jit
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.model import Cluster, Job, Scenario, Server
+from ringsched.numba_cache import kept_once
 
 _SHORT = {"iterations": 20, "gradient_mb": 1.0, "minibatch": 1, "forward_ms": 1.0, "backward_ms": 1.0}
 
@@ -32,7 +33,7 @@ def main(names: list[str]) -> int:
     os.environ[jit.COMPILES] = "here"
     for compile_kernel in dict.fromkeys(KERNELS[name] for name in names):
         together = [name for name, other in KERNELS.items() if other is compile_kernel]
-        with jit.kept_once(together) as is_kept:
+        with kept_once(together) as is_kept:
             if not is_kept:
                 compile_kernel(_tiny())
     return 0

@@ -6,56 +6,36 @@ which the kernels it calls are their twins. So one text runs both ways, with the
 `runnable` chooses. A small amount of work is done as plain Python, without loading numba. For more work,
 the twin is loaded from the cache. If it is not cached yet, another process compiles it while the work
 continues as plain Python. `RINGSCHED_KERNELS=python` or `compiled` forces one of them.
-
-numba's cache looks only at the file of the function it compiles, not at the kernels that function
-calls. Ours is keyed by the text of all kernel files it may call, package by package, so that no stale
-machine code is ever run.
 """
 
 from __future__ import annotations
 
 import atexit
 import dis
-import hashlib
 import os
-import platform
-import re
-import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 from ringsched.errors import InputError
+from ringsched.numba_cache import cache_directory, kept_mark
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Class = TypeVar("_Class", bound=type)
 Swaps = Mapping[Callable[..., Any], Callable[..., Any]]  # kernels, and their replacements
 
-_PACKAGE = Path(__file__).parent
-# The packages with kernels, and the packages whose kernels and types they use.
-_CORE = ("contention", "engine")
-_USED = {
-    "contention": ("contention",),
-    "engine": _CORE,
-    "rules": (*_CORE, "rules"),
-    "search": (*_CORE, "rules", "search"),
-    "online": (*_CORE, "rules", "online"),
-}
-_OURS = re.compile("kernels-[0-9a-f]{16}")
 _LOCK = threading.RLock()
 _OPTIONS: dict[Callable[..., Any], dict[str, Any]] = {}  # of each kernel: its options for numba
 _BY_POINTER: list[type] = []
 _PYTHON_ONLY: set[Callable[..., Any]] = set()
 _TWINS: dict[tuple[Callable[..., Any], bool], Callable[..., Any]] = {}
 
-UNUSED_S = 30 * 24 * 3600
 AUTO, PYTHON, COMPILED = "auto", "python", "compiled"
 COMPILES = "RINGSCHED_COMPILES"  # set in a process that compiles for another
 ENOUGH_S = 1.0  # of plain Python; to load numba and a kernel takes as long ...
@@ -226,18 +206,18 @@ class _Entry:
             if self._compiler is not None and self._compiler.poll() is None:
                 return
             is_kept = self._compiler is None or self._compiler.returncode == 0
-            if (is_kept and _kept_mark(self._name) is not None) or work_s > ENOUGH_TO_COMPILE_HERE_S:
+            if (is_kept and kept_mark(self._name) is not None) or work_s > ENOUGH_TO_COMPILE_HERE_S:
                 self._twin = compiled(self._function)
 
     def _is_for_another_process(self) -> bool:
         """Whether the twin is not in the cache, and another process can put it there."""
-        kept = _kept_mark(self._name)
+        kept = kept_mark(self._name)
         return kept is not None and not kept.exists() and COMPILES not in os.environ
 
     def _start_compiler(self) -> None:
         """Compile in another process, so that this one continues and reacts to Ctrl-C at once."""
         environment = os.environ | {"RINGSCHED_KERNELS": COMPILED, COMPILES: self._name}
-        source = str(_PACKAGE.parent)  # this very code, wherever it was loaded from
+        source = str(Path(__file__).parents[1])  # this very code, wherever it was loaded from
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
         self._asked_s = time.monotonic()
         self._compiler = subprocess.Popen(
@@ -283,21 +263,6 @@ def compiled(function: _Function) -> _Function:
     with _LOCK:  # several threads may call it at once, and numba's setting is global
         twin: _Function = _twin(function, is_entry=True)
         return twin
-
-
-@contextmanager
-def kept_once(names: list[str]) -> Iterator[bool]:
-    """Yield whether the twins of kernels are in the cache already; mark them as cached afterwards.
-
-    If several processes need the same twins, one compiles them and the rest wait for it.
-    """
-    from filelock import FileLock
-
-    marks = [mark for mark in map(_kept_mark, names) if mark is not None]
-    with FileLock(f"{marks[0]}.lock") if marks else nullcontext():
-        yield bool(marks) and all(mark.exists() for mark in marks)
-        for mark in marks:
-            mark.touch()
 
 
 def _twin(function: Any, *, is_entry: bool, swaps: Swaps | None = None) -> Any:
@@ -357,7 +322,7 @@ def _jitted(function: Any, module: str | None, options: dict[str, Any], *, is_en
 
     register(_BY_POINTER)
     package = module.split(".")[1] if module and module.startswith("ringsched.") else None
-    directory = None if package is None or not is_entry else _cache_directory(package)
+    directory = None if package is None or not is_entry else cache_directory(package)
     config: Any = numba.config  # numba fills its settings in at run time
     theirs, config.CACHE_DIR = config.CACHE_DIR, directory or config.CACHE_DIR
     try:
@@ -375,80 +340,3 @@ def _jitted(function: Any, module: str | None, options: dict[str, Any], *, is_en
         )
     finally:
         config.CACHE_DIR = theirs
-
-
-@cache
-def _cache_directory(package: str) -> str | None:
-    """Return the cache directory of compiled kernels; None if none is writable, so nothing is cached."""
-    digest = hashlib.sha256()
-    constants = (_PACKAGE / "model" / name for name in ("checks.py", "objective.py"))
-    compiler = (
-        Path(__file__).with_name(name) for name in ("jit.py", "numba_compiler.py", "numba_records.py")
-    )
-    for path in (*compiler, *constants, *_kernel_files(package)):
-        digest.update(path.read_bytes())
-    for base in (os.environ.get("NUMBA_CACHE_DIR"), _user_cache()):
-        directory = Path(base or "") / f"kernels-{digest.hexdigest()[:16]}"
-        if base and _is_writable(directory):
-            _prune(directory)
-            return str(directory)
-    return None
-
-
-def _kept_mark(name: str) -> Path | None:
-    """Return the file that marks the twin of a kernel as cached; None if there is no cache."""
-    directory = _cache_directory(name.split(".")[1]) if name.startswith("ringsched.") else None
-    return None if directory is None else Path(directory) / f"{name}-{_machine()}.kept"
-
-
-@cache
-def _machine() -> str:
-    """Return what machine code depends on besides the source: Python, numba, and the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        processor = next(line for line in lines if line.startswith(("flags", "Features")))
-    except (OSError, StopIteration):
-        processor = platform.processor()
-    from importlib.metadata import PackageNotFoundError, version  # it takes a while to load
-
-    try:
-        versions = [version("numba"), version("llvmlite")]
-    except PackageNotFoundError:  # installed without metadata
-        versions = []
-    # numba keeps what it compiled by the path of the source, too.
-    described = "/".join((sys.version, platform.machine(), processor, str(_PACKAGE), *versions))
-    return hashlib.sha256(described.encode()).hexdigest()[:12]
-
-
-def _prune(used: Path) -> None:
-    """Mark our directory as used, and remove those of other versions that were not used for a month."""
-    try:
-        used.mkdir(exist_ok=True)
-        os.utime(used)
-        for directory in used.parent.iterdir():
-            if _OURS.fullmatch(directory.name) and time.time() - directory.stat().st_mtime > UNUSED_S:
-                shutil.rmtree(directory, ignore_errors=True)
-    except OSError:
-        pass  # a cache that is not tidy is no reason to stop
-
-
-def _kernel_files(package: str) -> list[Path]:
-    return [path for used in _USED[package] for path in sorted((_PACKAGE / used).rglob("*.py"))]
-
-
-def _user_cache() -> Path | None:
-    from platformdirs import user_cache_path
-
-    try:
-        directory = user_cache_path("ringsched", appauthor=False)
-    except RuntimeError:  # a user without a home, as in some containers
-        return None
-    return directory if directory.is_absolute() else None  # platformdirs before 4.12 says "~/.cache" then
-
-
-def _is_writable(directory: Path) -> bool:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(directory, os.W_OK)

@@ -128,7 +128,7 @@ class _Reader:
             if start is None or end is None:
                 raise BadRow(STILL_RUNNING if column is None else "no duration")
             return checked_duration_s(end - start, f"{self.columns['end']} - {self.columns['start']}")
-        # A text with a unit of its own needs none.
+        # A text that has a unit needs no other.
         as_text = None if cell.isdecimal() else elapsed_s(cell)
         if as_text is not None:
             return checked_duration_s(as_text, column)

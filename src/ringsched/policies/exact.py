@@ -93,8 +93,6 @@ def _check_size(problem: Problem, objective: Objective) -> None:
     reason = ""
     if num_jobs > MOST_JOBS:
         reason = f"at most {MOST_JOBS} jobs, not {num_jobs}"
-    elif problem.eligibility.has_windows:
-        reason = "only servers that are always available"
     elif num_links > MOST_LINKS:
         reason = f"at most {MOST_LINKS} servers and switches, not {num_links}"
     elif count_options(problem) > MOST_OPTIONS:

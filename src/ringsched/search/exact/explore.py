@@ -21,6 +21,7 @@ from ringsched.search.exact.tree import (
     copy,
     count,
     fits,
+    is_open,
     is_ready,
     next_option,
 )
@@ -96,7 +97,26 @@ def _next_event(instance: Instance, stack: Stack, level: int) -> float:
             event = min(event, stack.end[job])
         elif stack.option[level, job] == WAITING and instance.release[job] > now:
             event = min(event, instance.release[job])
+    for end in instance.window_end:
+        if end > now:
+            event = min(event, end)
     return event
+
+
+@part
+def _meets_window(instance: Instance, stack: Stack, level: int) -> bool:
+    """Return whether a job runs that did not end before a window of one of its servers.
+
+    A loose path may have started it earlier, and jobs that ran from the beginning are left alone.
+    """
+    if len(instance.window_end) == 0 or stack.loose[level]:
+        return False
+    for job in range(len(instance.gpus)):
+        option = stack.option[level, job]
+        is_free = option >= 0 and not instance.is_fixed[job]
+        if is_free and not is_open(instance, option, stack.start[level, job], stack.time[level]):
+            return True
+    return False
 
 
 @part
@@ -162,7 +182,7 @@ def explore(instance: Instance, stack: Stack, piece: float, max_nodes: int) -> b
             continue
         stack.counters[NODES] += 1
         value = node_bound(instance, stack, level + 1)
-        if value > stack.limit[0]:
+        if value > stack.limit[0] or _meets_window(instance, stack, level + 1):
             continue
         if _all_ended(instance, stack, level + 1):
             _keep(instance, stack, level + 1, value)

@@ -31,6 +31,7 @@ class Instance(NamedTuple):
     iterations: Floats
     limit: Floats  # of each job: how long it runs at most
     gpus: Integers
+    is_fixed: NDArray[np.bool_]  # of each job: whether it runs already
     by_size: Integers  # the jobs, those with the fewest GPUs first
     twin: Integers  # of each job: the like one that starts no later, or -1
     first_option: Integers  # of each job, and their number at the end
@@ -44,6 +45,9 @@ class Instance(NamedTuple):
     best: Floats  # of each job: the shortest of its options
     capacity: Integers  # of each server: GPUs that can be used
     like: Integers  # of each server: the one before it that is its like, or -1
+    window_first: Integers  # of each server: its windows, in which it is unavailable; their number at the end
+    window_begin: Floats
+    window_end: Floats
 
 
 class Choices(NamedTuple):
@@ -76,6 +80,7 @@ def instance_of(problem: Problem, weights: Sequence[float]) -> tuple[Instance, C
         limit=np.array([problem.limit[job] for job in jobs], dtype=np.float64),
         gpus=np.array([problem.gpus[job] for job in jobs], dtype=np.int64),
         by_size=np.argsort([problem.gpus[job] for job in jobs], kind="stable").astype(np.int64),
+        is_fixed=np.array([job in problem.running for job in jobs], dtype=np.bool_),
         twin=np.array(_twins(problem, jobs, weights), dtype=np.int64),
         first_option=first,
         job_of=np.repeat(np.arange(len(jobs)), np.diff(first)).astype(np.int64),
@@ -94,6 +99,11 @@ def instance_of(problem: Problem, weights: Sequence[float]) -> tuple[Instance, C
         best=np.array([shortest[start] for start in first[:-1]]),
         capacity=np.array(problem.network.capacity[: problem.num_servers], dtype=np.int64),
         like=np.array(_like_servers(problem), dtype=np.int64),
+        window_first=np.concatenate(
+            (np.zeros(1, dtype=np.int64), np.cumsum([len(each) for each in problem.windows], dtype=np.int64))
+        ),
+        window_begin=np.array([begin for each in problem.windows for begin, _ in each], dtype=np.float64),
+        window_end=np.array([end for each in problem.windows for _, end in each], dtype=np.float64),
     ), Choices(jobs, [counts for _, counts in flat])
 
 
@@ -213,7 +223,8 @@ def _like_servers(problem: Problem) -> list[int]:
     like = []
     for server in range(network.num_servers):
         classes = tuple(allowed[server] for allowed in problem.eligibility.classes)
-        kind = (network.capacity[server], network.uplink_gbps[server], network.parent_of[server], classes)
+        limits = (network.capacity[server], problem.windows[server], classes)
+        kind = (network.uplink_gbps[server], network.parent_of[server], limits)
         like.append(seen.get(kind, -1))
         seen[kind] = server
     return like

@@ -158,8 +158,18 @@ class Rounds:
         if row and not self._problem.clock.slotted:
             run = polished(self._problem, run, counts, self._value_of, piece)
         value = self._value_of(run)
-        if value < self.value:
+        if value < self.value and self._is_open(run):
             self.best, self.value = run, value
+
+    def _is_open(self, run: Run) -> bool:
+        """Return whether no job holds a GPU of an unavailable server."""
+        problem = self._problem
+        return all(
+            problem.eligibility.is_open(
+                (problem.server_of[gpu] for gpu in run.gpus[job]), run.starts[job], run.finishes[job]
+            )
+            for job in problem.queued
+        )
 
     @property
     def _limit(self) -> float:
@@ -193,7 +203,8 @@ class Rounds:
         problem = self._problem
         span = max(problem.release) + math.fsum(problem.worst_case)
         num_pieces = math.ceil(min(span, span if self._weights else self.value) / piece) if piece else 0
-        return LEVELS_PER_JOB * problem.num_jobs + SPARE_LEVELS + num_pieces
+        num_windows = len(self._instance.window_end)
+        return LEVELS_PER_JOB * problem.num_jobs + 2 * num_windows + SPARE_LEVELS + num_pieces
 
 
 FINER = 4  # each round looks at pieces of time so much shorter

@@ -194,8 +194,12 @@ def _may_start(instance: Instance, stack: Stack, level: int, option: int) -> boo
         return False
     if stack.within[level]:
         return _may_start_within(instance, stack, level, option)
-    if job < stack.last[level]:
+    if job < stack.last[level] or not is_open(
+        instance, option, stack.time[level], stack.time[level] + instance.shortest[option]
+    ):
         return False
+    if len(instance.window_end) > 0:  # earlier it might have met a window
+        return True
     # A job that could have started earlier without slowing another is never better off starting now.
     return not (
         instance.release[job] < stack.time[level]
@@ -231,6 +235,17 @@ def fits(instance: Instance, option: int, free: Integers, level: int) -> bool:
     for server in range(len(instance.capacity)):
         if instance.held[option, server] > free[level, server]:
             return False
+    return True
+
+
+@kernel
+def is_open(instance: Instance, option: int, begin: float, end: float) -> bool:
+    """Return whether none of its servers is unavailable at some time from `begin` to `end`."""
+    for server in range(len(instance.capacity)):
+        if instance.held[option, server] > 0:
+            for at in range(instance.window_first[server], instance.window_first[server + 1]):
+                if instance.window_begin[at] < end and begin < instance.window_end[at]:
+                    return False
     return True
 
 

@@ -174,7 +174,9 @@ def test_times_beyond_64_bits_are_counted_exactly() -> None:
 def test_every_bound_has_a_reason_for_people() -> None:
     jobs = [job(f"j{at}", gpus=gpus, iterations=30, **EXCHANGING) for at, gpus in enumerate((2, 2, 3, 1))]
     jobs.append(job("running", iterations=30, running_on={"s1": [0]}))
-    problem = scenario(cluster(2, 1, 1), *jobs)
+    jobs.append(job("choosy", iterations=30, requires={"kind": "large"}))
+    first, *others = cluster(2, 1, 1).servers
+    problem = scenario(cluster(servers=(first.replace(labels={"kind": "large"}), *others)), *jobs)
     found = [bound for name in ("makespan", "mean-completion") for bound in lower_bounds(problem, name)]
     assert {bound.name for bound in found} == set(REASONS)
     assert all(reason(bound).startswith(f"{bound.name}: ") for bound in found)

@@ -88,6 +88,19 @@ def test_the_fair_models_claim_what_they_keep() -> None:
     assert "shared-links" not in {bound.name for bound in lower_bounds(by_chance)}
 
 
+def test_jobs_that_require_a_server_share_it() -> None:
+    """Two jobs of 2 GPUs and 5 s may use one of two servers only."""
+    first, second = cluster(2, 2).servers
+    servers = (first.replace(labels={"kind": "large"}), second)
+    jobs = [job(name, gpus=2, iterations=50, requires={"kind": "large"}) for name in "ab"]
+    problem = scenario(cluster(servers=servers), *jobs)
+    assert found(problem, "required-servers").value_s == lower_bounds(problem)[0].value_s == 10
+    plan = ringsched.plan(problem, "longest-first", objective="mean-completion")
+    assert plan.bounds[0].value_s == pytest.approx((5 + 10) / 2)
+    assert ringsched.verify(problem, plan).valid
+    assert ringsched.verify(problem, ringsched.plan(problem, "longest-first")).valid
+
+
 def test_levels_of_a_tree() -> None:
     """Two racks, and a server beside them: it is at every depth."""
     servers = tuple(

@@ -72,7 +72,7 @@ def online_cluster(problem: Problem, policy: object, settings: OnlineSettings) -
 
 
 class HeadFirst:
-    """A policy with `place(job, cluster)` alone: the first job that it does not place blocks the others."""
+    """A policy with `place(job, cluster)` alone: the first job that it does not place blocks those behind it."""
 
     def __init__(self, policy: Any) -> None:
         self.place = policy.place

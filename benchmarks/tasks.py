@@ -38,6 +38,7 @@ DISPATCHING = (
     ("contention-aware", "none"),
     ("contention-aware", "easy"),
     ("free-links", "none"),
+    ("free-links", "easy"),
 )
 PHILLY_JOBS = 20_000
 COMMAND_JOBS = 10_000
@@ -205,6 +206,8 @@ def _simulations() -> Iterator[tuple[str, Prepare]]:
         for policy, backfill in DISPATCHING:
             name = policy if backfill == "none" else f"{policy} + {backfill}"
             yield f"{trace}/{name}", partial(_dispatching, trace, policy, backfill)
+    for policy in ("fifo", "free-links"):
+        yield f"philly/{policy} + easy, wrong estimates", partial(_wrong_estimates, policy)
     yield "philly/command", _simulate_command
     yield "planning/sjf-bco", partial(_planning, "sjf-bco")
     yield "planning/rolling", partial(_planning, "rolling", **adapters.search_limits(50))
@@ -216,6 +219,10 @@ def _simulations() -> Iterator[tuple[str, Prepare]]:
 def _dispatching(trace: str, policy: str, backfill: str) -> Prepared:
     scenario = _philly() if trace == "philly" else _muri()
     return partial(ringsched.simulate, scenario, policy, backfill=backfill), _times
+
+
+def _wrong_estimates(policy: str) -> Prepared:
+    return partial(ringsched.simulate, _philly(), policy, backfill="easy", estimate_error=1.0), _times
 
 
 def _planning(policy: str, **options: Any) -> Prepared:

@@ -6,7 +6,7 @@ import pytest
 
 from ringsched import Cluster, Scenario, Time, Workload, generate
 from ringsched.engine.problem import Problem, problem_of
-from ringsched.online.planning import Snapshots
+from ringsched.online.planning import Held, Snapshots
 from ringsched.rules.shared import charges
 
 
@@ -40,7 +40,8 @@ def test_a_snapshot_is_the_problem_of_what_stands_there(slot_s: float | None) ->
     there = problem_of(standing(scenario, problem, waiting, left))
     held = {job: there.running[at] for at, job in enumerate(sorted([*waiting, *running])) if job in running}
     # A part of an iteration counts as one.
-    snapshot = Snapshots(problem).problem(waiting, {job: (held[job], left[job] - 0.5) for job in running})
+    held_now = {job: Held(held[job], left[job] - 0.5, 0.0) for job in running}
+    snapshot = Snapshots(problem).problem(waiting, held_now, 0.0)
     for field in ("gpus", "iterations", "works", "release", "best_case", "worst_case", "running", "horizon"):
         assert getattr(snapshot, field) == getattr(there, field), field
     assert charges(snapshot) == charges(there)
@@ -50,8 +51,8 @@ def test_a_snapshot_is_the_problem_of_what_stands_there(slot_s: float | None) ->
 def test_the_gpus_of_a_running_job_are_charged_with_what_remains_of_it() -> None:
     problem = problem_of(scenario_of(slot_s=None))
     job = next(at for at in range(40) if problem.gpus[at] == 4)
-    whole = Snapshots(problem).problem([0], {job: (range(4), problem.iterations[job])})
-    half = Snapshots(problem).problem([0], {job: (range(4), problem.iterations[job] / 2)})
+    whole = Snapshots(problem).problem([0], {job: Held(range(4), problem.iterations[job], 0.0)}, 0.0)
+    half = Snapshots(problem).problem([0], {job: Held(range(4), problem.iterations[job] / 2, 0.0)}, 0.0)
     at = sorted([0, job]).index(job)
     assert charges(half)[at] == pytest.approx(charges(whole)[at] / 2, rel=0.01)
     assert charges(half)[1 - at] == charges(whole)[1 - at]
@@ -61,4 +62,4 @@ def test_a_horizon_means_nothing_once_time_has_gone_on() -> None:
     scenario = scenario_of(slot_s=60.0)
     problem = problem_of(scenario.replace(time=scenario.time.replace(horizon_s=60.0)))
     assert problem.horizon == 1
-    assert Snapshots(problem).problem([0, 1], {}).horizon > 1
+    assert Snapshots(problem).problem([0, 1], {}, 0.0).horizon > 1

@@ -19,7 +19,7 @@ from ringsched.engine.state import (
     NUM_CHANGES,
     NUM_IDLE,
     NUM_MOVED,
-    NUM_REPACED,
+    NUM_PACED,
     NUM_RUNNING,
     Arrays,
     Floats,
@@ -94,7 +94,7 @@ def settle(arrays: Arrays, state: State) -> None:
             push(state, job)
         else:
             refile(state, job)
-            log(state, state.repaced, NUM_REPACED, job)
+            log(state, state.paced, NUM_PACED, job)
     forget_touched(traffic)
 
 

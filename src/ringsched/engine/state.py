@@ -86,7 +86,7 @@ LOAD_VERSION = 2
 IS_LOGGED = 3  # whether changes are written down, for a copy that follows this state
 NUM_CHANGES = 4  # so far, if they are
 NUM_MOVED = 5
-NUM_REPACED = 6
+NUM_PACED = 6
 _NUM_COUNTS = 7
 
 LOG_SIZE = 256  # changes; where there are more, a copy is made afresh
@@ -122,7 +122,7 @@ class State(NamedTuple):
     heap_place: Integers  # of each job
     # the log: as many of the last changes as it holds; `counts` has how many there were
     moved: Integers  # jobs that started or ended
-    repaced: Integers  # jobs whose rate changed
+    paced: Integers  # jobs whose rate changed
 
 
 def new_state(arrays: Arrays) -> State:
@@ -151,7 +151,7 @@ def new_state(arrays: Arrays) -> State:
         heap=_integers(num_jobs),
         heap_place=_integers(num_jobs),
         moved=_integers(LOG_SIZE),
-        repaced=_integers(LOG_SIZE),
+        paced=_integers(LOG_SIZE),
     )
 
 

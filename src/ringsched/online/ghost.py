@@ -16,7 +16,7 @@ from ringsched.engine.state import (
     NOT_STARTED,
     NUM_IDLE,
     NUM_MOVED,
-    NUM_REPACED,
+    NUM_PACED,
     NUM_RUNNING,
     Arrays,
     Integers,
@@ -49,14 +49,14 @@ def look_ahead(stage: Stage) -> None:
 
 @part
 def _is_complete(state: State) -> bool:
-    return max(state.counts[NUM_MOVED], state.counts[NUM_REPACED]) <= LOG_SIZE
+    return max(state.counts[NUM_MOVED], state.counts[NUM_PACED]) <= LOG_SIZE
 
 
 @part
 def _clear_log(state: State) -> None:
     state.counts[IS_LOGGED] = 1
     state.counts[NUM_MOVED] = 0
-    state.counts[NUM_REPACED] = 0
+    state.counts[NUM_PACED] = 0
 
 
 @kernel
@@ -83,8 +83,8 @@ def _copy_changes(stage: Stage) -> None:
         _copy_around(stage, state.gpus_of, state.moved[at])
     _copy_jobs(stage, ghost.moved, ghost.counts[NUM_MOVED])
     _copy_jobs(stage, state.moved, state.counts[NUM_MOVED])
-    _copy_paces(stage, ghost.repaced, ghost.counts[NUM_REPACED])
-    _copy_paces(stage, state.repaced, state.counts[NUM_REPACED])
+    _copy_paces(stage, ghost.paced, ghost.counts[NUM_PACED])
+    _copy_paces(stage, state.paced, state.counts[NUM_PACED])
 
 
 @kernel

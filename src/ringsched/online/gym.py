@@ -33,7 +33,7 @@ _MOST = 1e9  # of any number in an observation
 Observation = dict[str, NDArray[np.float32]]
 
 
-class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
+class SchedulingEnv(gymnasium.Env[Any, Any]):
     """One step is one decision: start a job of the first `window` that wait, or wait for the next event.
 
     **Action** `k < window` starts the k-th waiting job on the GPUs that best fit chooses. The action

@@ -34,9 +34,9 @@ class OnlinePolicy(Protocol):
 
 def policy_of(given: OnlinePolicy | CustomPolicy | Policy | PolicyFile) -> Policy:
     """Return the user's object as an entry like those of the table."""
-    loaded = given.load() if isinstance(given, PolicyFile) else given
+    loaded: Any = given.load() if isinstance(given, PolicyFile) else given
     if isinstance(loaded, type) or not callable(getattr(loaded, "schedule", None)):
-        return custom.policy_of(loaded)  # type: ignore[arg-type]
+        return custom.policy_of(loaded)
     return Policy(
         name=name_of(loaded),
         order=OWN_ORDER if callable(getattr(loaded, "order", None)) else "fifo",
@@ -72,7 +72,7 @@ def online_cluster(problem: Problem, policy: object, settings: OnlineSettings) -
 
 
 class HeadFirst:
-    """A policy with `place(job, cluster)` alone: the first job that it does not place blocks the others."""
+    """A policy with `place` alone: the first job that it does not place blocks those behind it."""
 
     def __init__(self, policy: Any) -> None:
         self.place = policy.place

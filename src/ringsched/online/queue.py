@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ringsched.contention.traffic import NUM_CONTENDED
 from ringsched.engine.events import log
-from ringsched.engine.state import NUM_IDLE, NUM_REPACED, Arrays, Floats, Integers, State
+from ringsched.engine.state import NUM_IDLE, NUM_PACED, Arrays, Floats, Integers, State
 from ringsched.jit import by_pointer, kernel, part
 from ringsched.rules.shared import Queue, Scratch
 from ringsched.rules.table import Place
@@ -184,7 +184,7 @@ def new_course(duration: Floats, done: Integers, alike: Integers, num_records: i
 def outlive(stage: Stage, job: int) -> None:
     """Believe that a job needs twice as many iterations in all, those before time 0 included."""
     stage.believed.iterations[job] += stage.believed.iterations[job] + stage.course.done[job]
-    log(stage.state, stage.state.repaced, NUM_REPACED, job)
+    log(stage.state, stage.state.paced, NUM_PACED, job)
 
 
 @kernel

@@ -164,7 +164,7 @@ SHELLS: list[type[ShellComplete]] = [BashComplete, ZshComplete, FishComplete]
     ("words", "incomplete", "expected"),
     [
         ([], "si", ["simulate"]),
-        (["plan"], "--max", ["--max-schedules"]),
+        (["plan"], "--max", ["--max-schedules", "--max-wait"]),
         (["plan", "--policy"], "sj", ["sjf-bco"]),
         (["compare", "--policies"], "fifo,sjf", ["fifo,sjf-bco"]),
         (["plan", "--objective"], "m", ["makespan", "mean-completion"]),

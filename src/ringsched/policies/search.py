@@ -13,6 +13,7 @@ from ringsched.bounds.lower_bound import lower_bounds, quick_bound_s
 from ringsched.engine.problem import Problem, objective_value
 from ringsched.engine.state import Run
 from ringsched.errors import InputError
+from ringsched.jit import is_settled
 from ringsched.model.objective import MAKESPAN, Objective
 from ringsched.model.plan import GOOD_ENOUGH, PROVED
 from ringsched.policies.exact import quick_proof
@@ -29,6 +30,7 @@ from ringsched.policies.policy import (
 from ringsched.policies.single_rule import solve_first_fit, solve_list_scheduling, solve_random
 from ringsched.policies.sjf_bco import solve_sjf_bco
 from ringsched.rules.table import BEST_FIT
+from ringsched.rules.trial import run_trial
 from ringsched.search.modes import ADAPTIVE, FLEXIBLE, FREE, LEAST_WORK, TIGHT
 
 if TYPE_CHECKING:
@@ -79,8 +81,11 @@ class _Search:
         problem, settings = self.problem, self.settings
         bound_s = self._bound_s(settings.objective)
         if settings.max_wait_s is not None and problem.queued:  # which simple policies do not know
-            return self._improved(None, bound_s, {})
+            return self._improved(None, bound_s)
+        is_ready = is_settled(run_trial)
         simple = min(self._best_fit_runs(), key=self._value_s)
+        if not is_ready:  # the time of the compiler does not count
+            self.began_s = time.monotonic()
         value_s = self._value_s(simple)
         if value_s <= bound_s * settings.limits.gap or not problem.queued:
             return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
@@ -92,9 +97,7 @@ class _Search:
                 return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
             if proof.complete:
                 return Candidate(simple, {"iterations": 0, "proof": "optimal"}, PROVED)
-        untried = {name: list(ORDERS) for name in _OTHERS}  # orders of policies that no solution expresses
-        simple = min([simple, *self._other_runs(untried)], key=self._value_s)
-        return self._improved(simple, bound_s, untried)
+        return self._improved(simple, bound_s)
 
     @property
     def _limit_s(self) -> float | None:
@@ -149,12 +152,11 @@ class _Search:
                 if few:
                     return
 
-    def _improved(self, simple: Run | None, bound_s: float, untried: dict[str, list[str]]) -> Candidate:
+    def _improved(self, simple: Run | None, bound_s: float) -> Candidate:
         from ringsched.search.anytime import AnytimeSearch, Stop
         from ringsched.search.anytime import Progress as Count
 
         problem, settings, limits = self.problem, self.settings, self.settings.limits
-        simple_s = math.inf if simple is None else self._value_s(simple)
         schedules, max_wait_s = limits.iterations, settings.max_wait_s
         search = AnytimeSearch(
             problem,
@@ -171,6 +173,12 @@ class _Search:
             num_schedules=math.inf if schedules is None else schedules,
             asked=limits.should_stop,
         )
+        self.began_s += search.compiling_s
+        untried: dict[str, list[str]] = {}  # orders of policies that no solution expresses
+        if simple is not None:
+            untried = {name: list(ORDERS) for name in _OTHERS}
+            simple = min([simple, *self._other_runs(untried)], key=self._value_s)
+        simple_s = math.inf if simple is None else self._value_s(simple)
         names = [name for mode, name in _BY_MODE.items() if mode in search.untried]
         names += [name for name, orders in untried.items() if orders]
         params: dict[str, float | int | str] = {"untried": ", ".join(names)} if names else {}

@@ -17,7 +17,7 @@ import numpy as np
 
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Arrays, Run, State, arrays_of, new_state, run_of
-from ringsched.jit import is_compiling, runnable
+from ringsched.jit import is_compiling, is_settled, runnable
 from ringsched.model.objective import Objective
 from ringsched.model.plan import GOOD_ENOUGH, INTERRUPTED, SCHEDULES, STALLED, TIME
 from ringsched.rules.runner import queue_of
@@ -96,6 +96,7 @@ class AnytimeSearch:
     num_schedules: float = math.inf  # that will be tried, roughly
     asked: Callable[[], bool] = lambda: False  # someone presses Ctrl-C
     untried: frozenset[int] = field(init=False, default=frozenset())  # modes of simple rules
+    compiling_s: float = field(init=False, default=0.0)  # that its kernel took to be ready
     _arrays: Arrays = field(init=False)
     _queue: Queue = field(init=False)
     _task: Task = field(init=False)
@@ -262,7 +263,11 @@ class AnytimeSearch:
                 probe = self._new_worker(solution, 0, self._cost)
             copy_solution(solution, probe.chain.new)
             probe.chain.values[:] = math.inf
+            is_ready = is_settled(descend)
             self._enter(probe)
+            if at == 0 and not is_ready:
+                self.compiling_s = time.monotonic() - self._started_s
+                self._started_s = time.monotonic()
             tried.append((float(probe.chain.values[BEST]), at, start))
         tried.sort(key=lambda each: each[:2])
         values = [value for value, _, _ in tried]

@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def _control(real: Real, policy: str) -> None:
-    real.run(real.controller(Planner(policy=policy)))
+    real.run(real.controller(Planner(policy=policy)), 300)
 
 
 class Controllers:
@@ -42,7 +42,7 @@ class Controllers:
     def run(self, real: Real) -> None:
         """One more, to the end."""
         process = self.start(real)
-        process.join(90)
+        process.join(300)
         assert process.exitcode == 0, "jobs are left"
 
     def kill(self) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ringsched.clusters.slurm.commands import Commands
 from ringsched.clusters.slurm.jobs import SlurmJob
-from ringsched.clusters.slurm.site import Partition, Site
+from ringsched.clusters.slurm.site import Partition, Site, whole
 from ringsched.clusters.slurm.values import number, string
 from ringsched.errors import AdapterError
 
@@ -63,14 +63,14 @@ def read_priorities(commands: Commands, site: Site) -> Priorities:
     weights = {}
     if settings.get("PriorityType") == "priority/multifactor":
         keys = {"qos": "QOS", "fairshare": "FairShare", "partition": "Partition"}
-        weights = {name: _whole(settings.get(f"PriorityWeight{key}")) for name, key in keys.items()}
+        weights = {name: whole(settings.get(f"PriorityWeight{key}")) for name, key in keys.items()}
     lines = _lines(commands, "sacctmgr", "show", "qos", "format=name,priority") if has_accounts else []
     shares = []
     if has_accounts and weights.get("fairshare"):
         shares = _lines(commands, "sshare", "--all", "--format=Account,User,FairShare")
     return Priorities(
         weights=weights if sum(weights.values()) else {},
-        qos={line[0]: _whole(line[1]) for line in lines if len(line) > 1},
+        qos={line[0]: whole(line[1]) for line in lines if len(line) > 1},
         fairshare={
             (line[0].strip(), line[1]): _share(line[2]) for line in shares if len(line) > 2 and line[1]
         },
@@ -87,10 +87,6 @@ def _lines(commands: Commands, *arguments: str) -> list[list[str]]:
             raise
         return []
     return [line.split("|") for line in text.splitlines()]
-
-
-def _whole(text: str | None) -> int:
-    return int(text) if text is not None and text.isdigit() else 0
 
 
 def _share(text: str) -> float:

@@ -80,16 +80,17 @@ def partitions_in(text: str) -> dict[str, Partition]:
             is_up=row.get("State", "UP") == "UP",
             max_s=most_s,
             default_s=most_s if default_s is None else default_s,
-            min_nodes=_whole(row.get("MinNodes")),
-            max_nodes=_whole(row.get("MaxNodes")),
-            max_cpus=_whole(row.get("MaxCPUsPerNode")),
-            tier=_whole(row.get("PriorityTier"), 1),
-            factor=_whole(row.get("PriorityJobFactor"), 1),
+            min_nodes=whole(row.get("MinNodes")),
+            max_nodes=whole(row.get("MaxNodes")),
+            max_cpus=whole(row.get("MaxCPUsPerNode")),
+            tier=whole(row.get("PriorityTier"), 1),
+            factor=whole(row.get("PriorityJobFactor"), 1),
         )
     return found
 
 
-def _whole(text: str | None, otherwise: int = 0) -> int:
+def whole(text: str | None, otherwise: int = 0) -> int:
+    """Return a whole number as Slurm writes it; `otherwise` for words such as UNLIMITED."""
     return int(text) if text is not None and text.isdigit() else otherwise
 
 

@@ -137,15 +137,11 @@ def gpu_counts(text: str) -> dict[str, int]:
     ({'a100': 4, 'v100': 2}, {'': 8})
     """
     counts: dict[str, int] = {}
-    for part in _parts(text):
+    for part in re.split(r",(?![^(]*\))", text):
         if count := gpu_count(part):
             kind = gpu_type(part)
             counts[kind] = counts.get(kind, 0) + count
     return counts
-
-
-def _parts(text: str) -> list[str]:
-    return re.split(r",(?![^(]*\))", text)
 
 
 _ROW_KEY = re.compile(r"(?:^|\s)([A-Za-z][\w/:]*)=")

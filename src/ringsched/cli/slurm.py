@@ -223,8 +223,8 @@ def submit_command(
 ) -> None:
     """Submit a training job for the controller to start.
 
-    Calls `sbatch --hold`, and prints the job's id and a prediction of when and where it will run. Arguments
-    after SCRIPT are passed to the script. Without --partition, sbatch and the script decide.
+    Calls `sbatch --hold`, and prints the id and a prediction of when and where the job will run. ARGUMENTS
+    are passed to the script.
     """
     planner = Planner(policy=policy)
     _check_planner(planner)

@@ -280,9 +280,10 @@ class _Queue:
         self.guarded = [guarded for guarded in self.guarded if guarded.name != job.name]
 
     def postpone(self) -> None:
-        """Move planned starts of now that were refused to the promised start."""
-        later_s = self.promise[1] if self.promise is not None else 0.0
+        """Move planned starts of now that were refused to the promised start, or the next end."""
         started = {job.name for job in self.fixed}
+        ends_s = [entry.finish_s for name, entry in self.entries.items() if name in started]
+        later_s = self.promise[1] if self.promise is not None else min(ends_s, default=0.0)
         for name, entry in self.entries.items():
             if entry.start_s <= NOW_S and name not in started:
                 self.entries[name] = replace(

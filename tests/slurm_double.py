@@ -6,10 +6,13 @@ It is a double, beside the tests against a real slurmctld, never instead of them
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
-from ringsched.clusters.slurm.commands import InMemory
+from ringsched.clusters.slurm.comments import Note, note_text
+from ringsched.clusters.slurm.jobs import tasks_in
+from ringsched.clusters.slurm.values import gpu_count, gpu_indices
 from ringsched.errors import AdapterError
 
 
@@ -23,22 +26,34 @@ class SlurmDouble:
         self.jobs: dict[int, dict[str, Any]] = {}
         self.lengths_s: dict[int, float] = {}  # how long a job really takes
         self.told: list[tuple[str, ...]] = []
+        self.types = dict.fromkeys(gpus, "")
+        self.features = dict.fromkeys(gpus, "")
+        self.cpus = {name: 4 * count for name, count in gpus.items()}
+        self.partitions = {"gpu": f"Nodes={','.join(gpus)}"}
+        self.reservations: dict[str, dict[str, str]] = {}
+        self.settings = {"PriorityType": "priority/basic", "SelectTypeParameters": "CR_CORE"}
+        self.started: list[int] = []  # ids, as often as they started
         self._last = 0
-        self._request: tuple[str, int] | None = None
 
     def clock(self) -> float:
         return self.now_s
 
-    def add(self, comment: object, *, tasks: int, length_s: float = 10.0, **more: Any) -> int:
+    def add(
+        self, comment: object, *, tasks: int, length_s: float = 10.0, note: Note | None = None, **more: Any
+    ) -> int:
         """A held job, as `sbatch --hold` makes it."""
         self._last += 1
         text = comment if isinstance(comment, str) else json.dumps({"ringsched": comment})
+        if note is not None:
+            text = note_text(note, text)
         self.lengths_s[self._last] = length_s
         self.jobs[self._last] = {
             "job_id": self._last, "het_job_id": 0, "het_job_offset": 0, "job_state": "PENDING", "priority": 0,
             "state_reason": "JobHeldUser", "user_id": 1000, "group_id": 1000, "user_name": "ann",
-            "partition": "gpu", "name": "train", "comment": text, "admin_comment": "", "tasks": tasks,
+            "partition": "gpu", "name": "train", "comment": text, "tasks": tasks,
             "cpus": tasks, "tres_per_task": "gres:gpu:1", "tasks_per_node": 0, "required_nodes": "",
+            "tres_per_node": "", "tres_per_job": "", "node_count": 1, "array_job_id": 0,
+            "array_task_id": None,
             "nodes": "", "gres_detail": [], "submit_time": int(self.now_s), "eligible_time": 0,
             "start_time": 0, "end_time": 0, "restart_cnt": 0, "max_nodes": 0, "command": "/train.sh",
             "current_working_directory": "/w", "requeue": True,
@@ -57,53 +72,98 @@ class SlurmDouble:
             elif job["job_state"] in ("COMPLETED", "CANCELLED") and self.now_s - job["end_time"] > 60:
                 del self.jobs[job["job_id"]], self.lengths_s[job["job_id"]]
 
-    def ask(self, *arguments: str, **_: object) -> str:
+    def ask(self, *arguments: str) -> str:
         if arguments[0] == "squeue":
             return json.dumps({"jobs": list(self.jobs.values()), "errors": []})
         if arguments[:2] == ("sinfo", "--json"):
             return json.dumps({"nodes": list(self._nodes()), "errors": []})
-        if arguments[:3] == ("scontrol", "show", "topology"):
-            raise AdapterError("no topology", refused=True)
-        if arguments[:3] == ("scontrol", "write", "batch_script"):
-            return "#!/bin/sh\n#SBATCH -n 3\nsleep 1\n"
-        raise AssertionError(arguments)
+        return "\n".join(self._shown(arguments[2]))
 
-    def tell(self, *arguments: str | InMemory, **_: object) -> str:
-        words = tuple(word if isinstance(word, str) else word.option for word in arguments)
+    def _shown(self, what: str) -> Iterator[str]:
+        if what == "topology":
+            raise AdapterError("no topology", refused=True)
+        if what == "config":
+            yield from (f"{key} = {value}" for key, value in self.settings.items())
+        if what == "partition":
+            yield from (f"PartitionName={name} State=UP {rest}" for name, rest in self.partitions.items())
+        if what == "reservation":
+            for name, row in self.reservations.items():
+                yield f"ReservationName={name} " + " ".join(f"{key}={value}" for key, value in row.items())
+
+    def tell(self, *words: str, **_: object) -> str:
         self.told.append(words)
         if words[0] == "sbatch":
-            comment = next(word for word in words if word.startswith("--comment="))
-            tasks = sum(int(word.partition("=")[2]) for word in words if word.startswith("--ntasks="))
-            job_id = self.add(comment.removeprefix("--comment="), tasks=tasks)
-            nodes = [word.partition("=")[2] for word in words if word.startswith("--nodelist=")]
-            each = [int(word.partition("=")[2]) for word in words if word.startswith("--ntasks-per-node=")]
-            # One component stands for all, so that starting it is simple.
-            self.jobs[job_id]["shape"] = [
-                (node, count) for listed, count in zip(nodes, each, strict=True) for node in listed.split(",")
-            ]
-            return f"{job_id}\n"
-        job = self.jobs.get(int(words[-1].removeprefix("jobid=") if words[0] == "scancel" else _id(words)))
-        if job is None or job["job_state"] in ("CANCELLED", "COMPLETED"):
+            given = dict(word.split("=", 1) for word in words if word.startswith("--") and "=" in word)
+            return f"{self.add(given['--comment'], tasks=int(given['--ntasks']))}\n"
+        if any(word.startswith("ReservationName=") for word in words):
+            self._reserve(words)
+            return ""
+        job = self._job(words[-1] if words[0] == "scancel" else words[2].removeprefix("jobid="))
+        if job["job_state"] in ("CANCELLED", "COMPLETED"):
             raise AdapterError("already done", refused=True)
         if words[0] == "scancel":
             job |= {"job_state": "CANCELLED", "end_time": int(self.now_s)}
         elif words[1] == "release":
-            job["priority"] = 1
+            job |= {"priority": 1, "state_reason": "None"}
         elif words[1] == "uhold":
-            job["priority"] = 0
+            if job["job_state"] != "PENDING":
+                raise AdapterError("no longer pending", refused=True)
+            job |= {"priority": 0, "state_reason": "JobHeldUser"}
         else:
             self._update(job, words[3:])
         return ""
 
+    def _job(self, text: str) -> dict[str, Any]:
+        """The job of this id; a task of an array is split off at its first command, as Slurm does."""
+        array, _, task = text.partition("_")
+        if not task:
+            if int(array) in self.jobs:
+                return self.jobs[int(array)]
+            raise AdapterError("no such job", refused=True)
+        for job in self.jobs.values():
+            if (job["array_job_id"], job["array_task_id"]) == (int(array), int(task)):
+                return job
+        whole = self.jobs[int(array)]
+        left = [each for each in tasks_in(whole["array_task_string"]) if each != int(task)]
+        self._last += 1
+        own = whole | {"job_id": self._last, "array_task_id": int(task), "array_task_string": ""}
+        whole["array_task_string"] = ",".join(str(each) for each in left)
+        self.jobs[self._last] = own
+        self.lengths_s[self._last] = self.lengths_s[int(array)]
+        if not left:
+            del self.jobs[int(array)]
+        return own
+
+    def _reserve(self, words: tuple[str, ...]) -> None:
+        fields = dict(word.split("=", 1) for word in words if "=" in word)
+        name = fields.pop("ReservationName")
+        if words[1] == "create" and name in self.reservations:
+            raise AdapterError("Duplicate reservation name", refused=True)
+        if words[1] == "delete":
+            del self.reservations[name]
+            return
+        if "EndTime" in fields:
+            end_s = self.now_s + int(fields["EndTime"].removeprefix("now+"))
+            fields["EndTime"] = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(end_s))
+        self.reservations[name] = self.reservations.get(name, {}) | fields
+
     def _update(self, job: dict[str, Any], words: tuple[str, ...]) -> None:
         fields = {word.partition("=")[0]: word.partition("=")[2] for word in words}
-        if "AdminComment" in fields:
-            job["admin_comment"] = fields["AdminComment"]
+        if "Comment" in fields:
+            job["comment"] = fields["Comment"]
         if "ReqNodeList" in fields:
-            job["required_nodes"] = fields["ReqNodeList"]
-            job["tasks_per_node"] = int(fields["TasksPerNode"])
             nodes = fields["ReqNodeList"].split(",")
-            job["shape"] = [(node, int(fields["TasksPerNode"])) for node in nodes]
+            job |= {"required_nodes": ",".join(nodes), "node_count": len(nodes), "max_nodes": len(nodes)}
+        if "TresPerNode" in fields:
+            job |= {"tres_per_node": fields["TresPerNode"], "tres_per_job": ""}
+        if "NumTasks" in fields:
+            job |= {"tasks": int(fields["NumTasks"]), "tasks_per_node": int(fields["TasksPerNode"])}
+        if "NumCPUs" in fields:
+            job["cpus"] = int(fields["NumCPUs"])
+        nodes = job["required_nodes"].split(",") if job["required_nodes"] else []
+        if nodes:
+            each = gpu_count(job["tres_per_node"]) or job["tasks"] // len(nodes)
+            job["shape"] = [(node, each) for node in nodes]
 
     def _start(self, job: dict[str, Any]) -> None:
         free = self._free()
@@ -116,10 +176,9 @@ class SlurmDouble:
             "job_state": "RUNNING", "start_time": int(self.now_s), "gres_detail": details,
             "nodes": ",".join(node for node, _ in shape), "end_time": int(self.now_s) + 10**9,
         }  # fmt: skip
+        self.started.append(job["job_id"])
 
     def _free(self) -> dict[str, list[int]]:
-        from ringsched.clusters.slurm.values import gpu_indices
-
         free = {name: list(range(count)) for name, count in self.gpus.items()}
         for job in self.jobs.values():
             if job["job_state"] == "RUNNING":
@@ -132,11 +191,13 @@ class SlurmDouble:
         for name, count in self.gpus.items():
             state, flags = self.states[name]
             used = count - len(free[name])
+            kind = f"{self.types[name]}:" if self.types[name] else ""
             yield {
-                "name": name, "gres": f"gpu:{count}", "gres_used": f"gpu:{used}", "state": state,
-                "state_flags": flags, "partitions": ["gpu"], "reason": "",
+                "name": name, "gres": f"gpu:{kind}{count}", "gres_used": f"gpu:{used}", "state": state,
+                "state_flags": flags, "partitions": self._partitions_of(name), "reason": "",
+                "features": self.features[name], "cpus": self.cpus[name], "alloc_cpus": used,
+                "real_memory": 64000, "alloc_memory": 0,
             }  # fmt: skip
 
-
-def _id(words: tuple[str, ...]) -> str:
-    return words[2].removeprefix("jobid=")
+    def _partitions_of(self, node: str) -> list[str]:
+        return [name for name, rest in self.partitions.items() if node in rest.split()[0][6:].split(",")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.cli.helpers import run, sentence
 
-from ringsched.clusters.slurm.network import load_network
+from ringsched.clusters.network import load_network
 from ringsched.formats.scenario import load_scenario
 
 FILES = Path(__file__).parents[1] / "topologies"

@@ -36,9 +36,7 @@ EXPORT = re.compile(r"\$ export (\w+)=(.*)")
 
 @contextmanager
 def slurm_folder() -> Iterator[Path]:
-    """A folder with a short name, for sockets; neither a cluster in it nor what it saved for jobs stays."""
-    saved = Path.home() / ".ringsched" / "slurm"
-    before = set(saved.iterdir()) if saved.is_dir() else set()
+    """A folder with a short name, for sockets; no cluster in it stays."""
     folder = Path(tempfile.mkdtemp(prefix="ringsched-"))
     try:
         yield folder
@@ -47,8 +45,6 @@ def slurm_folder() -> Iterator[Path]:
         if cluster.config.exists():
             cluster.stop()
         shutil.rmtree(folder)
-        for each in set(saved.iterdir()) - before if saved.is_dir() else ():
-            shutil.rmtree(each)
 
 
 @pytest.mark.compiled

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 import ringsched
 from ringsched.cli.main import COMMANDS
 from ringsched.cli.main import ringsched as group
-from ringsched.clusters.slurm.comments import JOB_FIELDS, OWN_FIELDS
+from ringsched.clusters.slurm.comments import JOB_FIELDS
 from ringsched.formats import plan
 from ringsched.formats.catalogue import CATALOGUE, SOURCES
 from ringsched.formats.job_description import DESCRIPTION_KEYS
@@ -116,7 +116,7 @@ def test_slurm_commands_and_options(name: str) -> None:
             assert all(f"`{option}" in section + shared for option in parameter.opts)
 
 
-@pytest.mark.parametrize("field", [*JOB_FIELDS, *OWN_FIELDS])
+@pytest.mark.parametrize("field", JOB_FIELDS)
 def test_slurm_comment_fields(field: str) -> None:
     assert f"`{field}`" in page("slurm.md")
 

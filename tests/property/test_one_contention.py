@@ -14,8 +14,8 @@ from tests.strategies import contentions, fair_contentions, scenarios
 import ringsched
 from ringsched import Contention, Scenario
 from ringsched.calibrate.predict import Placed, predict
-from ringsched.clusters.slurm.running import Stint, done_iterations
-from ringsched.clusters.slurm.status import contention_now
+from ringsched.clusters.contention_now import contention_now
+from ringsched.clusters.progress import Stint, done_iterations
 from ringsched.contention.over_time import Stay, iterations_done
 from ringsched.contention.sharing import iteration_time
 from ringsched.engine.events import settle, start

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shlex
 import time
@@ -19,14 +18,18 @@ from ringsched.cli.files import check_output, put_scenario, written_line
 from ringsched.cli.options import FILE, OBJECTIVE, json_option, output_option
 from ringsched.cli.slurm_status import print_status
 from ringsched.cli.values import DURATION, Name
+from ringsched.clusters.controller import Controller, run
+from ringsched.clusters.network import Network, load_network, usual_network
+from ringsched.clusters.planning import ROLLING, Planner
+from ringsched.clusters.slurm.backend import SlurmBackend
 from ringsched.clusters.slurm.commands import Commands, DryRun, SlurmCommands
-from ringsched.clusters.slurm.controller import ROLLING, Controller, Planner
+from ringsched.clusters.slurm.jobs import read_jobs
+from ringsched.clusters.slurm.lease import Fenced, Lease, held
 from ringsched.clusters.slurm.local import LocalCluster
-from ringsched.clusters.slurm.network import Network, default_partition, load_network, usual_network
-from ringsched.clusters.slurm.run import alone, run
-from ringsched.clusters.slurm.snapshot import Snapshot, read_slurm, snapshot_of
+from ringsched.clusters.slurm.nodes import default_partition
+from ringsched.clusters.slurm.snapshot import SlurmSnapshot, read_slurm, snapshot_of
 from ringsched.clusters.slurm.status import status_of
-from ringsched.clusters.slurm.submit import Prediction, partition_of, predict, submit, tidy
+from ringsched.clusters.slurm.submit import Prediction, predict, submit
 from ringsched.errors import InputError, UnknownName
 from ringsched.formats.catalogue import CATALOGUE
 from ringsched.formats.job_description import BYTES, SHARDINGS
@@ -52,13 +55,18 @@ class Site:
 
     @cached_property
     def partition(self) -> str:
-        """The partition; Slurm is asked for its default only when it is needed."""
+        """The partitions, separated by commas; Slurm is asked for its default only when it is needed."""
         given = self.partition_given
         return default_partition(self.commands) if given is None else given
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> SlurmSnapshot:
         """Return the cluster as it is now."""
-        return snapshot_of(read_slurm(self.commands, self.partition, time.time()), self.network)
+        return snapshot_of(read_slurm(self.commands, self.partitions, time.time()), self.network)
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The same, by name."""
+        return tuple(name for name in self.partition.split(",") if name)
 
 
 def with_site(command: Command) -> Command:
@@ -78,7 +86,8 @@ def with_site(command: Command) -> Command:
         option("--network", metavar="FILE", type=FILE,
                      stated="$RINGSCHED_NETWORK, /etc/ringsched/network.toml",
                      help="Link speeds and contention."),
-        option("--partition", metavar="NAME", help="Partition.  [default: the default partition]"),
+        option("--partition", metavar="NAME", stated="the default partition",
+                     help="Partition, or several separated by commas."),
     ):  # fmt: skip
         on_site = each(on_site)
     return on_site
@@ -214,9 +223,8 @@ def submit_command(
 ) -> None:
     """Submit a training job for the controller to start.
 
-    Calls `sbatch --hold`, and prints the job's id and a prediction of when and where it will run. Arguments
-    after SCRIPT are passed to the script. Without --partition, a line #SBATCH --partition of the script
-    applies.
+    Calls `sbatch --hold`, and prints the id and a prediction of when and where the job will run. ARGUMENTS
+    are passed to the script.
     """
     planner = Planner(policy=policy)
     _check_planner(planner)
@@ -225,11 +233,11 @@ def submit_command(
             raise InputError(
                 f"must be an option such as --sbatch=--time=60, not {written!r}", field="--sbatch"
             )
-    if site.partition_given is None:
-        site = replace(site, partition_given=partition_of(script, options))
     stated = {key: value for key, value in fields.items() if value is not None}
     try:
-        job_id = submit(site.commands, stated, script, arguments, partition=site.partition, options=options)
+        job_id = submit(
+            site.commands, stated, script, arguments, partition=site.partition_given, options=options
+        )
     except InputError as error:
         if error.place != "comment" or error.field is None:
             raise
@@ -238,9 +246,10 @@ def submit_command(
         click.echo(f"submitted job {job_id}")
     prediction: Prediction | str = ""
     if not no_prediction:
-        snapshot = site.snapshot()
-        prediction = predict(snapshot, planner, job_id)
-        tidy(snapshot)
+        if site.partition_given is None:  # sbatch has chosen it
+            chosen = {job.id: job.partition for job in read_jobs(site.commands)}
+            site = replace(site, partition_given=chosen.get(str(job_id)))
+        prediction = predict(site.snapshot(), planner, job_id)
     if as_json:
         said = {"reason": prediction} if isinstance(prediction, str) else asdict(prediction)
         click.echo(json.dumps({"id": job_id} | ({} if no_prediction else said)))
@@ -305,23 +314,34 @@ def run_command(
     """Run the controller: plan the queue, place and release jobs.
 
     Runs until it is stopped. It can be killed at any point and started again. Needs operator rights in Slurm,
-    and root to start other users' jobs on unequal numbers of GPUs.
+    not root. Of several controllers one is active; another takes over within 20 s if it fails.
     """
     for name, value in (("--poll-interval", poll_interval), ("--start-timeout", start_timeout)):
         check_seconds(name, value)
-    controller = Controller(
-        commands=DryRun(real=site.commands, show=click.echo) if dry_run else site.commands,
+    say = (lambda line: click.echo(line, err=True)) if dry_run else _say
+    lease = Lease(commands=site.commands)
+    commands: Commands = Fenced(real=site.commands, lease=lease)
+    if dry_run:
+        commands = DryRun(real=site.commands, show=click.echo)
+    backend = SlurmBackend(
+        commands=commands,
         clock=time.time,
         network=site.network,
-        partition=site.partition,
-        planner=planner,
+        partitions=site.partitions,
         start_timeout_s=start_timeout,
-        say=(lambda line: click.echo(line, err=True)) if dry_run else _say,
+        say=say,
     )
-    with contextlib.nullcontext() if dry_run else alone(site.partition):
-        run(
-            controller, interval_s=poll_interval, wait=time.sleep, once=once or dry_run, until_idle=until_idle
-        )
+    controller = Controller(backend=backend, planner=planner, say=say)
+    if dry_run:
+        run(controller, interval_s=poll_interval, wait=time.sleep, once=True)
+        return
+    held(
+        lease,
+        lambda wait: run(controller, interval_s=poll_interval, wait=wait, once=once, until_idle=until_idle),
+        wait=time.sleep,
+        say=say,
+        once=once,
+    )
 
 
 def _say(line: str) -> None:

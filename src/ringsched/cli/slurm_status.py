@@ -84,8 +84,7 @@ def _table(first: str, *figures: str, last: str) -> Table:
 
 
 def _name(job: JobStatus) -> str:
-    was = "" if job.origin is None else f" (was {job.origin})"
-    return f"{job.id}{was} {_printable(job.name)}"
+    return f"{job.id} {_printable(job.name)}"
 
 
 def _printable(text: str) -> str:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from tests.integration.slurm.real import Real, real_cluster
 from tests.integration.slurm.test_placement import TWENTY
 
-from ringsched.clusters.slurm.controller import Cycle, Planner
+from ringsched.clusters.controller import Cycle
+from ringsched.clusters.planning import Planner
 
 NUM_QUEUED = 190  # at least, of the submitted ones
 NUM_SUBMITTED = 230
@@ -53,11 +54,11 @@ def timed_cycle() -> TimedCycle:
     """Return a cycle with some thirty jobs that run and two hundred that wait."""
     with real_cluster(TWENTY) as real:
         for at in range(NUM_SUBMITTED):
-            real.submit(f"job{at}", 1 + at * 7 % 23, 30 + at % 60)
+            real.submit(f"job{at}", 1 + at * 7 % 16, 30 + at % 60)
         real.controller(Planner(policy="first-fit")).cycle()
         real.controller(Planner()).cycle()  # loads the kernels
-        controller = real.controller(Planner())
-        controller.commands = commands = _Timed(real)
+        commands = _Timed(real)
+        controller = real.controller(Planner(), commands)
         before_s = time.perf_counter()
         cycle = controller.cycle()
         return TimedCycle(cycle, time.perf_counter() - before_s, commands.seconds)

@@ -7,27 +7,29 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from ringsched.clusters.slurm.commands import SlurmCommands
-from ringsched.clusters.slurm.controller import Controller, Cycle, Planner
+from tests.integration.slurm.accounting import accounting
+
+from ringsched.clusters.controller import Controller, Cycle, Start, run
+from ringsched.clusters.network import Network
+from ringsched.clusters.planning import Planner
+from ringsched.clusters.slurm.backend import SlurmBackend
+from ringsched.clusters.slurm.commands import Commands, SlurmCommands
+from ringsched.clusters.slurm.comments import comment_of
 from ringsched.clusters.slurm.jobs import SlurmJob, read_jobs
-from ringsched.clusters.slurm.local import LocalCluster, of_cluster
-from ringsched.clusters.slurm.network import Network
-from ringsched.clusters.slurm.run import run
+from ringsched.clusters.slurm.local import LocalCluster, LocalNode, of_cluster
 from ringsched.clusters.slurm.submit import submit
 
 # Writes down start, end and the GPUs Slurm gave it, each line in one write.
 SCRIPT = """#!/bin/bash
 folder=$1 name=$2 sleep_s=$3 code=${4:-0}
-parts=$(for at in $(seq 0 $((${SLURM_HET_SIZE:-1} - 1))); do
-    id=SLURM_JOB_ID_HET_GROUP_$at
-    scontrol show job -d -o "${!id:-$SLURM_JOB_ID}" |
-        grep -oE ' Nodes=[^ ]+ CPU_IDs=[^ ]+ Mem=[^ ]+ GRES=[^ ]+'
-done)
+id=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
+parts=$(scontrol show job -d -o "${id:-$SLURM_JOB_ID}" |
+    grep -oE ' Nodes=[^ ]+ CPU_IDs=[^ ]+ Mem=[^ ]+ GRES=[^ ]+')
 echo "$name start $(date +%s.%N) $SLURM_JOB_ID $(id -un) ${parts//$'\\n'/ }" >> "$folder/log"
 sleep "$sleep_s"
 echo "$name end $(date +%s.%N) $SLURM_JOB_ID" >> "$folder/log"
@@ -49,21 +51,35 @@ class Real:
 
     def submit(
         self, name: str, gpus: int, sleep_s: float, *, seconds: int | None = None, code: int = 0
-    ) -> int:
+    ) -> str:
         fields = {**SLEEPS, "gpus": gpus, "iterations": seconds or max(1, round(sleep_s))}
         arguments = [str(self.folder), name, str(sleep_s), str(code)]
-        return submit(
-            self.commands, fields, self.folder / "job.sh", arguments, partition="gpu", options=("--requeue",)
-        )
+        script = self.folder / "job.sh"
+        options = ("--requeue", "--output=/dev/null")
+        return str(submit(self.commands, fields, script, arguments, partition="gpu", options=options))
 
-    def controller(self, planner: Planner | None = None, **more: object) -> Controller:
+    def sbatch(
+        self, name: str, gpus: int, *options: str, seconds: int = 1, sleep_s: float = 0.3, code: int = 0
+    ) -> str:
+        """Submit a held job as a user types it; return its id."""
+        fields = {**SLEEPS, "gpus": gpus, "iterations": seconds}
+        return self.commands.tell(
+            "sbatch", "--parsable", "--hold", "--requeue", "--output=/dev/null", "--chdir=/tmp",
+            f"--comment={comment_of(fields)}", *options, str(self.folder / "job.sh"), str(self.folder), name,
+            str(sleep_s), str(code),
+        ).strip()  # fmt: skip
+
+    def backend(self, commands: Commands | None = None, **more: object) -> SlurmBackend:
+        options: dict[str, object] = {"partitions": ("gpu",)} | more
+        return SlurmBackend(
+            commands=commands or self.commands, clock=time.time, network=NETWORK, **options  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def controller(
+        self, planner: Planner | None = None, commands: Commands | None = None, **more: object
+    ) -> Controller:
         return Controller(
-            commands=self.commands,
-            clock=time.time,
-            network=NETWORK,
-            partition="gpu",
-            planner=planner or Planner(policy="longest-first"),
-            **more,  # type: ignore[arg-type]
+            backend=self.backend(commands, **more), planner=planner or Planner(policy="longest-first")
         )
 
     def run(self, controller: Controller, timeout_s: float = 120.0) -> list[Cycle]:
@@ -81,14 +97,11 @@ class Real:
         return cycles
 
     def remember(self, cycle: Cycle) -> None:
-        if cycle.planned is None:
-            return
-        planned = {entry.name: entry for entry in cycle.planned.plan.jobs}
-        for name, job_id in cycle.released.items():
-            servers = {server: len(held) for server, held in planned[name].gpus.items()}
-            self.released[job_id] = servers
+        for decision in cycle.decisions:
+            if isinstance(decision, Start) and decision.name in cycle.started:
+                self.released[decision.name.removeprefix("job-")] = dict(decision.servers)
 
-    def jobs(self) -> dict[int, SlurmJob]:
+    def jobs(self) -> dict[str, SlurmJob]:
         return {job.id: job for job in read_jobs(self.commands)}
 
     def runs(self) -> list[Run]:
@@ -148,14 +161,22 @@ def assert_no_gpu_twice(runs: Sequence[Run]) -> None:
 
 
 @contextmanager
-def real_cluster(gpus: Sequence[int], num_switches: int = 0) -> Iterator[Real]:
+def real_cluster(
+    gpus: Sequence[int | LocalNode], num_switches: int = 0, more: str = "", *, with_accounts: bool = False
+) -> Iterator[Real]:
     """A cluster that is gone afterwards, whatever happened, to the last process."""
     base = Path(tempfile.mkdtemp(prefix="ringsched-"))  # short, for sockets; pytest's are too long and closed
     base.chmod(0o755)
     local = LocalCluster(base / "slurm")
     before = os.environ.get("SLURM_CONF")
+    stack = ExitStack()
     try:
-        local.start(gpus, num_switches)
+        if with_accounts:
+            socket = local.directory / "munge" / "munge.socket"
+            accounts = stack.enter_context(accounting(base / "accounts", socket))
+            local.start(gpus, num_switches, more + accounts.settings, accounts.start_slurmdbd)
+        else:
+            local.start(gpus, num_switches, more)
         os.environ["SLURM_CONF"] = str(local.config)
         work = base / "work"
         work.mkdir()
@@ -170,5 +191,6 @@ def real_cluster(gpus: Sequence[int], num_switches: int = 0) -> Iterator[Real]:
             os.environ["SLURM_CONF"] = before
         if local.config.exists():
             local.stop()
+        stack.close()
         assert of_cluster(local.config) == [], "something survived"
         shutil.rmtree(base)

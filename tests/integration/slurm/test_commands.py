@@ -17,8 +17,8 @@ from tests.integration.slurm.real import Real, real_cluster
 
 import ringsched
 from ringsched.clusters.slurm.comments import comment_of
+from ringsched.clusters.slurm.lease import Lease
 from ringsched.clusters.slurm.local import of_cluster
-from ringsched.clusters.slurm.run import alone
 
 pytestmark = [
     pytest.mark.slurm,
@@ -64,10 +64,10 @@ def test_cluster(real_on_racks: Real, tmp_path: Path) -> None:
 
 
 def test_submit_run_and_status(real: Real) -> None:
-    said = submit(real, "whole", "--gpus", 24, "--iterations", 1)
-    assert said == "submitted job 1\npredicted: starts in 0 s, ends in 1 s, on n1:4 n2:4 n3:8 n4:8\n"
+    said = submit(real, "whole", "--gpus", 16, "--iterations", 1)
+    assert said == "submitted job 1\npredicted: starts in 0 s, ends in 1 s, on n3:8 n4:8\n"
     said = submit(real, "half", "--gpus", 8, "--iterations", 2, "--json")
-    assert json.loads(said)["servers"] in ({"n3": 8}, {"n4": 8})
+    assert json.loads(said)["id"] == 2
     bad = 'JobState=RUNNING\n{"ringsched": {"gpus": 1, "iterations": 1, "modell": "resnet50"}}'
     real.commands.tell(
         "sbatch", "--hold", "--ntasks=1", "--gpus-per-task=1", "--wrap=true", f"--comment={bad}",
@@ -75,9 +75,9 @@ def test_submit_run_and_status(real: Real) -> None:
     )  # fmt: skip
     status = json.loads(run("slurm", "status", "--json").stdout)
     assert [(job["id"], job["phase"]) for job in status["jobs"]] == [
-        (1, "queued"),
-        (2, "queued"),
-        (3, "left"),
+        ("1", "queued"),
+        ("2", "queued"),
+        ("3", "left"),
     ]
     assert "comment" in status["jobs"][2]["reason"]
     table = run("slurm", "status").stdout
@@ -86,23 +86,24 @@ def test_submit_run_and_status(real: Real) -> None:
 
     dry = run("slurm", "run", "--dry-run", "--policy", "first-fit")
     assert dry.exit_code == 0, dry.stderr
-    assert "sbatch --parsable --hold" in dry.stdout
-    assert "scancel --verbose 1" in dry.stdout
-    assert "scontrol release NEW" in dry.stdout
+    assert "NumNodes=2-2 ReqNodeList=n3,n4 TasksPerNode=8 NumTasks=16" in dry.stdout
+    assert "scontrol release 1" in dry.stdout
     assert [job.state for job in real.jobs().values()] == ["PENDING"] * 3
+    assert real.commands.ask("scontrol", "show", "reservation", "--oneliner").startswith("No reservations")
 
     done = run("slurm", "run", "--until-idle", "--poll-interval", 0.1, "--max-schedules", 500)
     assert done.exit_code == 0, done.stderr
-    assert "release 1 as 4: n1:4 n2:4 n3:8 n4:8\n" in done.stdout
-    assert sorted(each.name for each in real.runs()) == ["half", "whole"]
-    assert real.jobs()[3].held
+    assert "release 1: n3:8 n4:8\n" in done.stdout
+    assert sorted((each.name, each.job_id) for each in real.runs()) == [("half", "2"), ("whole", "1")]
+    assert real.jobs()["3"].held
 
 
 def test_status_of_running_jobs(real: Real) -> None:
     """Two jobs over the same links: each sees the other."""
     for name in ("a", "b"):
         fields = ("--gradient-mb", 400, "--minibatch", 1, "--forward-ms", 0, "--backward-ms", 100)
-        script = ("--gpus", 12, "--iterations", 1000, real.folder / "job.sh", real.folder, name, 30)
+        options = ("--sbatch=--nodes=2", "--sbatch=--nodelist=n3,n4")
+        script = (*options, "--gpus", 8, "--iterations", 1000, real.folder / "job.sh", real.folder, name, 30)
         assert run("slurm", "submit", "--no-prediction", *fields, *script).stdout.startswith("submitted job ")
     run("slurm", "run", "--once", "--policy", "first-fit")
     real.wait(lambda: len(real.runs()) == 2)
@@ -113,22 +114,7 @@ def test_status_of_running_jobs(real: Real) -> None:
         assert job["slowdown"] > 1.3
         assert 0 < job["done"] < 0.1
         assert job["predicted_finish_s"] == pytest.approx(job["finish_s"], rel=0.1)
-    assert {link["name"] for link in status["shared_links"]} == {"n3"}
-
-
-def test_plain_sbatch_works_as_well(real: Real) -> None:
-    """Its script without arguments can even be split unequally; it has the login environment then."""
-    script = real.folder / "plain.sh"
-    script.write_text(f"#!/bin/bash\n#SBATCH --nodes=1\necho plain >> {real.folder}/said\n")
-    comment = '{"ringsched": {"gpus": 24, "iterations": 1, "model": "resnet50"}}'
-    request = ["sbatch", "--hold", "--ntasks=24", "--gpus-per-task=1", f"--comment={comment}", "--chdir=/tmp"]
-    real.commands.tell(*request, "--output=/dev/null", str(script))
-    status = json.loads(run("slurm", "status", "--json").stdout)
-    assert status["jobs"][0]["reason"] == "asks for a number of nodes; leave it to the plan"
-    script.write_text(script.read_text().replace("#SBATCH --nodes=1\n", "#SBATCH --mem=100\n"))
-    real.commands.tell(*request, "--output=/dev/null", str(script))
-    real.run(real.controller())
-    assert (real.folder / "said").read_text() == "plain\n"
+    assert {link["name"] for link in status["shared_links"]} == {"n3", "n4"}
 
 
 def test_exit_codes(real: Real, tmp_path: Path) -> None:
@@ -145,10 +131,12 @@ def test_exit_codes(real: Real, tmp_path: Path) -> None:
 
 
 def test_a_second_controller_is_refused(real: Real) -> None:
-    with alone("gpu"):
-        second = run("slurm", "run", "--once")
+    lease = Lease(commands=real.commands)
+    assert lease.acquire()
+    second = run("slurm", "run", "--once")
     assert second.exit_code == 1
-    assert "another controller is running for partition 'gpu'" in second.stderr
+    assert "another controller is active; stop it first" in second.stderr
+    lease.release()
     assert run("slurm", "run", "--once").exit_code == 0
 
 
@@ -183,7 +171,7 @@ def test_ctrl_c_ends_the_controller(real: Real) -> None:
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     try:
-        real.wait(lambda: real.jobs()[1].holding, 60)
+        real.wait(lambda: real.jobs()["1"].holding, 60)
     finally:
         process.send_signal(signal.SIGINT)
         said, complained = process.communicate(timeout=30)
@@ -214,21 +202,22 @@ def test_local_from_nothing_to_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all of these tests as one already")
 def test_an_ordinary_user_can_have_a_local_cluster() -> None:
-    from ringsched.clusters.slurm.commands import owner_of
+    import pwd
+
     from ringsched.clusters.slurm.local import LocalCluster
 
-    nobody = owner_of(65534)
+    nobody = pwd.getpwuid(65534)
     base = Path(f"/tmp/ringsched-nobody-{os.getpid()}")
     base.mkdir()
-    os.chown(base, nobody.uid, nobody.gid)
+    os.chown(base, nobody.pw_uid, nobody.pw_gid)
     try:
         child = os.fork()
         if child == 0:
             code = 1
             try:
                 os.setgroups([])
-                os.setgid(nobody.gid)
-                os.setuid(nobody.uid)
+                os.setgid(nobody.pw_gid)
+                os.setuid(nobody.pw_uid)
                 with LocalCluster(base / "slurm") as local:
                     local.start([2, 2])
                     code = 0

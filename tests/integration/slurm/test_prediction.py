@@ -7,7 +7,7 @@ import time
 import pytest
 from tests.integration.slurm.real import Real
 
-from ringsched.clusters.slurm.controller import Planner
+from ringsched.clusters.planning import Planner
 
 pytestmark = [pytest.mark.slurm, pytest.mark.compiled]
 
@@ -35,4 +35,4 @@ def measured_over_predicted(real: Real, name: str, longest_s: int) -> float:
     first = next(cycle.planned for cycle in cycles if cycle.planned is not None)
     runs = [run for run in real.runs() if run.name.startswith(f"{name}-")]
     assert len(runs) == 9
-    return (max(run.end_s or 0.0 for run in runs) - before_s) / first.plan.makespan_s
+    return (max(run.end_s or 0.0 for run in runs) - before_s) / first.makespan_s

@@ -1,122 +1,156 @@
-"""Each job runs as its owner, and neither can touch the other's."""
+"""Two users and an operator without root: each job runs as its owner, and nobody reaches another's job."""
 
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.integration.slurm.real import Real, real_cluster
+from tests.integration.slurm.accounting import missing
+from tests.integration.slurm.real import SLEEPS, Real, real_cluster
 
-from ringsched.clusters.slurm.commands import Owner, owner_of
-from ringsched.clusters.slurm.comments import Note, comment_of, note_text
+from ringsched.clusters.slurm.comments import comment_of
+from ringsched.clusters.slurm.lease import Fenced, Lease
 from ringsched.errors import AdapterError
 
+NO_ACCOUNTING = missing()
 pytestmark = [
     pytest.mark.slurm,
     pytest.mark.compiled,
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
     pytest.mark.skipif(os.geteuid() != 0, reason="TWO USERS NOT TESTED: only root can make users"),
 ]
+needs_accounting = pytest.mark.skipif(
+    bool(NO_ACCOUNTING),
+    reason=f"OPERATOR NOT TESTED: {', '.join(NO_ACCOUNTING)} missing; "
+    "apt-get install slurmdbd mariadb-server",
+)
+
+
+@dataclass(frozen=True)
+class User:
+    """A user of this machine; its commands are those of `Commands`."""
+
+    name: str
+    uid: int
+    gid: int
+    config: Path
+
+    def ask(self, *arguments: str) -> str:
+        done = subprocess.run(
+            arguments,
+            env={"PATH": os.environ["PATH"], "SLURM_CONF": str(self.config), "HOME": "/tmp"},
+            user=self.uid, group=self.gid, extra_groups=[], cwd="/tmp", capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise AdapterError(done.stderr.strip(), refused=True)
+        return done.stdout
+
+    def tell(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+        return self.ask(*arguments)
+
+    def sbatch(self, real: Real, name: str, gpus: int, *options: str) -> str:
+        comment = comment_of({**SLEEPS, "gpus": gpus, "iterations": 1})
+        return self.ask(
+            "sbatch", "--parsable", "--hold", "--output=/dev/null", f"--comment={comment}", f"--gpus={gpus}",
+            *options, str(real.folder / "job.sh"), str(real.folder), name, "0.3",
+        ).strip()  # fmt: skip
 
 
 @pytest.fixture
-def users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Owner]]:
-    """Two users of this machine, for as long as the test runs."""
-    names = [f"ringsched-{os.getpid()}-{at}" for at in range(2)]
-    base = Path("/tmp") / f"ringsched-homes-{os.getpid()}"
-    base.mkdir(mode=0o755)
+def users() -> Iterator[Callable[[Real], list[User]]]:
+    """Three users of this machine, for as long as the test runs."""
+    names = [f"rs-{os.getpid()}-{at}" for at in range(3)]
     try:
         for name in names:
-            subprocess.run(["useradd", "-m", "-d", str(base / name), name], check=True, capture_output=True)
-        yield [owner_of(int(subprocess.check_output(["id", "-u", name]))) for name in names]
+            subprocess.run(["useradd", "--no-create-home", name], check=True, capture_output=True)
+        entries = [pwd.getpwnam(name) for name in names]
+        yield lambda real: [
+            User(entry.pw_name, entry.pw_uid, entry.pw_gid, real.local.config) for entry in entries
+        ]
     finally:
         for name in names:
-            subprocess.run(["userdel", "-r", name], check=False, capture_output=True)
-        base.rmdir()
+            subprocess.run(["userdel", name], check=False, capture_output=True)
 
 
-def submit_as(user: Owner, real: Real, name: str, gpus: int) -> int:
-    """In a process of the user's own: root's Python may be nothing that a user can start."""
-    receive, send = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setgroups([])
-            os.setgid(user.gid)
-            os.setuid(user.uid)
-            os.chdir(user.home)
-            os.environ["MINE"] = name
-            os.write(send, str(real.submit(name, gpus, 1)).encode())
-        finally:
-            os._exit(0)
-    os.close(send)
-    with open(receive) as pipe:  # noqa: PTH123
-        said = pipe.read()
-    os.waitpid(child, 0)
-    return int(said)
-
-
-def test_two_users(users: list[Owner]) -> None:
+def test_two_users(users: Callable[[Real], list[User]]) -> None:
     with real_cluster((4, 4, 8, 8)) as real:
-        ids = {}
-        for user in users:
-            for gpus in (8, 24):  # an equal split and an unequal one
-                name = f"{user.name}-{gpus}"
-                ids[name] = submit_as(user, real, name, gpus)
-        first, second = users
-        saved = first.home / ".ringsched" / "slurm"
-        for path in (saved.parent, saved, *saved.iterdir()):
-            assert path.stat().st_mode & 0o777 == 0o700
-        assert {path.stat().st_mode & 0o777 for path in saved.glob("*/submission.json")} == {0o600}
-
+        first, second, _ = users(real)
+        ids = {
+            f"{user.name}-{gpus}": user.sbatch(real, f"{user.name}-{gpus}", gpus)
+            for user in (first, second)
+            for gpus in (8, 16)
+        }
         mine = ids[f"{first.name}-8"]
-        for command in (["scancel", "--verbose", str(mine)], ["scontrol", "release", str(mine)]):
+        for command in (["scontrol", "release", mine], ["scontrol", "update", f"jobid={mine}", "Nice=5"]):
             with pytest.raises(AdapterError):
-                real.commands.tell(*command, owner=second)
-        with pytest.raises(AdapterError):  # nor write what only the controller writes, on one's own job
-            real.commands.tell("scontrol", "update", f"jobid={mine}", "AdminComment=x", owner=first)
-
+                second.tell(*command)
+        with pytest.raises(AdapterError):  # nor its note
+            second.tell("scontrol", "update", f"jobid={mine}", "Comment=x")
         real.run(real.controller())
         runs = {run.name: run for run in real.runs()}
-        assert sorted(runs) == sorted(ids)
-        for user in users:
-            for gpus in (8, 24):
-                assert runs[f"{user.name}-{gpus}"].user == user.name
-            assert (user.home / f"slurm-{ids[f'{user.name}-24']}.out").stat().st_uid == user.uid
+    assert {name: run.job_id for name, run in runs.items()} == ids
+    for name, run in runs.items():
+        assert name.startswith(f"{run.user}-")
 
 
-def test_a_comment_cannot_reach_another_users_job(users: list[Owner]) -> None:
-    """`origin` names another user's job, as if it had taken its place: that job must stay."""
-    first, second = users
+def test_a_user_without_rights_cannot_be_the_controller(users: Callable[[Real], list[User]]) -> None:
     with real_cluster((4,)) as real:
-        mine = submit_as(first, real, "mine", 4)
-        fields = {"gpus": 1, "iterations": 1, "model": "resnet50", "origin": mine}
-        forged = real.commands.tell(
-            "sbatch", "--parsable", "--ntasks=1", "--gpus-per-task=1", "--chdir=/tmp", "--output=/dev/null",
-            f"--comment={comment_of(fields)}", "--wrap=true", owner=second,
-        )  # fmt: skip
-        real.wait(lambda: real.jobs()[int(forged)].done)
-        real.run(real.controller())
-        assert [run.name for run in real.runs()] == ["mine"]
+        first, second, _ = users(real)
+        job_id = first.sbatch(real, "job", 4)
+        with pytest.raises(AdapterError, match="needs operator rights"):
+            Lease(commands=second).acquire()
+        cycle = real.controller(commands=second).cycle()
+        assert cycle.started == frozenset()
+        assert real.jobs()[job_id].held
+        assert "ringsched_note" not in real.jobs()[job_id].comment
 
 
-def test_what_a_user_saves_cannot_make_root_read_another_file(users: list[Owner]) -> None:
-    """A link to a file that only root can read: the controller reads as the user, and cannot either."""
-    first, _ = users
-    with real_cluster((4, 4, 8, 8)) as real:
-        job_id = submit_as(first, real, "job", 24)
-        secret = real.folder / "secret"
-        secret.write_text('{"arguments": [], "environment": {"SECRET": "x"}, "umask": 0}')
-        secret.chmod(0o600)
-        submission = next((first.home / ".ringsched" / "slurm").glob("*/submission.json"))
-        submission.unlink()
-        submission.symlink_to(secret)
-        real.controller().cycle()
-        job = real.jobs()[job_id]
+@needs_accounting
+def test_an_operator_without_root(users: Callable[[Real], list[User]]) -> None:
+    """Operator rights suffice for the lease, for every layout and for the QOS; jobs stay their owners'."""
+    with real_cluster((4, 4, 8, 8), with_accounts=True) as real:
+        first, second, operator = users(real)
+        sacctmgr = ["sacctmgr", "--immediate"]
+        real.commands.tell(*sacctmgr, "add", "qos", "high", "priority=100")
+        real.commands.tell(*sacctmgr, "add", "qos", "few", "MaxTRESPerUser=gres/gpu=4")
+        real.commands.tell(*sacctmgr, "add", "account", "lab")
+        for user in (first, second, operator):
+            real.commands.tell(*sacctmgr, "add", "user", user.name, "account=lab", "qos=normal,high,few")
+        real.commands.tell(*sacctmgr, "modify", "user", operator.name, "set", "AdminLevel=Operator")
+        real.commands.tell("scontrol", "reconfigure")
+        real.wait(lambda: _can_reserve(operator))
+        ids = {
+            "low": first.sbatch(real, "low", 16, "--qos=normal"),
+            "split": second.sbatch(real, "split", 8, "--qos=normal"),
+            "high": second.sbatch(real, "high", 16, "--qos=high"),
+            "few-a": first.sbatch(real, "few-a", 4, "--qos=few"),
+        }
+        refused = first.sbatch(real, "few-b", 8, "--qos=few")
+        lease = Lease(commands=operator)
+        assert lease.acquire()
+        real.run(real.controller(commands=Fenced(real=operator, lease=lease)))
+        lease.release()
+        runs = {run.name: run for run in real.runs()}
+        assert {name: run.job_id for name, run in runs.items()} == ids
+        assert runs["high"].start_s < runs["low"].start_s
+        assert {name: run.user for name, run in runs.items()} == {
+            "low": first.name, "split": second.name, "high": second.name, "few-a": first.name
+        }  # fmt: skip
+        job = real.jobs()[refused]
         assert job.held
-        assert "refused" in job.note
-        assert note_text(Note(), job.note)  # what stands there can be read again
-        assert real.runs() == []
+        assert "QOS" in job.comment
+
+
+def _can_reserve(operator: User) -> bool:
+    lease = Lease(commands=operator)
+    try:
+        return lease.acquire()
+    except AdapterError:
+        return False
+    finally:
+        lease.release()

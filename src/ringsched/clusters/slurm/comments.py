@@ -1,9 +1,12 @@
-"""Job descriptions in `--comment`, and the controller's notes in `AdminComment`."""
+"""Comments of jobs: what their owner writes, and the controller's note beside it.
+
+An operator may write a job's comment, but not its `AdminComment`. The owner may write it as well. So a note
+is read with care, and says something about its own job only.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -14,41 +17,18 @@ from ringsched.formats.decode import once_each
 from ringsched.formats.job_description import DESCRIPTION_KEYS
 from ringsched.formats.jobs import job_from_fields
 from ringsched.model import Job
-from ringsched.model.checks import integer, shown
+from ringsched.model.checks import shown
 
 KEY = "ringsched"
 EXAMPLE = '{"ringsched": {"gpus": 2, "iterations": 100, "model": "resnet50"}}'
-MOST_CHARACTERS = 1024  # of a comment, as slurmctld has it
+NOTE_KEY = "ringsched_note"
+MOST_CHARACTERS = 600  # Slurm has 1024; the rest is for the note
+_LONGEST_REASON = 120
 # The fields of a job, as in a scenario.
 JOB_FIELDS = (
     "gpus", "iterations", "model", "gradient_mb", "minibatch", "forward_ms", "backward_ms", "buckets",
     "weight", "server_slack", "estimate_s", *DESCRIPTION_KEYS,
 )  # fmt: skip
-# Added by the wrapper and the controller.
-OWN_FIELDS = ("saved", "origin")
-_TOKEN = re.compile(r"[0-9a-f]{16}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRequest:
-    """A job as its comment describes it.
-
-    Parameters
-    ----------
-    job
-        For a scenario, under the name `job-ID`.
-    fields
-        The fields as written, so that they can be written again.
-    saved
-        Name of the directory in the user's home where the wrapper keeps arguments and environment.
-    origin
-        Id of the job that this one replaces.
-    """
-
-    job: Job
-    fields: Mapping[str, Any]
-    saved: str | None = None
-    origin: int | None = None
 
 
 def is_ours(comment: str) -> bool:
@@ -56,16 +36,16 @@ def is_ours(comment: str) -> bool:
     return KEY in comment
 
 
-@lru_cache(maxsize=4096)  # the same jobs are read in every cycle
-def parse_comment(comment: str, job_id: int) -> JobRequest:
-    """Return the parsed comment, or raise an InputError.
+@lru_cache(maxsize=32_768)  # the same jobs are read in every cycle
+def parse_comment(comment: str, job_id: str) -> Job:
+    """Return the job that a comment describes, under the name `job-ID`, or raise an InputError.
 
     Examples
     --------
-    >>> request = parse_comment('{"ringsched": {"gpus": 6, "iterations": 900, "model": "resnet50"}}', 17)
-    >>> request.job.name, request.job.gpus, request.job.gradient_mb
+    >>> job = parse_comment('{"ringsched": {"gpus": 6, "iterations": 900, "model": "resnet50"}}', "17")
+    >>> job.name, job.gpus, job.gradient_mb
     ('job-17', 6, 99.2)
-    >>> parse_comment('{"ringsched": {"gpus": 0, "iterations": 900, "model": "resnet50"}}', 17)
+    >>> parse_comment('{"ringsched": {"gpus": 0, "iterations": 900, "model": "resnet50"}}', "17")
     Traceback (most recent call last):
     ...
     ringsched.errors.InputError: comment: gpus must be an integer >= 1, not 0
@@ -79,31 +59,24 @@ def parse_comment(comment: str, job_id: int) -> JobRequest:
     fields = content.get(KEY) if isinstance(content, dict) else None
     if not isinstance(fields, dict):
         raise InputError(f"must be an object such as {EXAMPLE}", field="comment")
-    known = (*JOB_FIELDS, *OWN_FIELDS)
+    if len(comment) > MOST_CHARACTERS < (length := len(note_text(Note(), comment))):
+        raise InputError(f"has {length} characters; at most {MOST_CHARACTERS} are allowed", field="comment")
     for key in fields:
-        if key not in known:
-            raise InputError(f"unknown key {shown(key)}{did_you_mean(key, known)}", place="comment")
-    described = {key: value for key, value in fields.items() if key in JOB_FIELDS}
+        if key not in JOB_FIELDS:
+            raise InputError(f"unknown key {shown(key)}{did_you_mean(key, JOB_FIELDS)}", place="comment")
     try:
-        job = job_from_fields({"name": job_name(job_id)} | described, "comment")
-        origin = fields.get("origin")
-        return JobRequest(
-            job=job,
-            fields=fields,
-            saved=_token(fields.get("saved")),
-            origin=None if origin is None else integer(origin, "origin", minimum=1),
-        )
+        return job_from_fields({"name": job_name(job_id)} | fields, "comment")
     except InputError as error:
         raise error.located(place="comment") from None
 
 
-def job_name(job_id: int) -> str:
+def job_name(job_id: str) -> str:
     """Return the name of a Slurm job in a scenario; Slurm names are neither unique nor restricted."""
     return f"job-{job_id}"
 
 
 def comment_of(fields: Mapping[str, Any]) -> str:
-    """Return a comment with `fields`, or raise an InputError if it is too long for Slurm.
+    """Return a comment with `fields`, or raise an InputError if it is too long.
 
     Examples
     --------
@@ -113,29 +86,9 @@ def comment_of(fields: Mapping[str, Any]) -> str:
     text = json.dumps({KEY: fields}, separators=(",", ":"), allow_nan=False)
     if len(text) > MOST_CHARACTERS:
         raise InputError(
-            f"would have {len(text)} characters; Slurm accepts at most {MOST_CHARACTERS}", field="comment"
+            f"would have {len(text)} characters; at most {MOST_CHARACTERS} are allowed", field="comment"
         )
     return text
-
-
-def tokens_in(comment: str) -> list[str]:
-    """Return all possible names of saved directories in a comment, valid or not.
-
-    Examples
-    --------
-    >>> tokens_in('{"ringsched": {"gpus": 6, "saved": "0123456789abcdef", oops')
-    ['0123456789abcdef']
-    """
-    return _TOKEN.findall(comment)
-
-
-def _token(value: object) -> str | None:
-    """Return the name of a saved directory; user-defined paths are refused."""
-    if value is None:
-        return None
-    if not isinstance(value, str) or not _TOKEN.fullmatch(value):
-        raise InputError(f"must be 16 hexadecimal digits, not {shown(value)}", field="saved")
-    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,60 +101,64 @@ class Note:
         Its placement at release: GPUs on each server, servers in ring order.
     released_s, finish_s
         When it was released, and its predicted finish at that time.
-    replaced_by
-        The job that replaces it.
-    refused, refused_until_s
-        Why Slurm did not start it on its planned servers, and when it may be tried again.
+    before
+        What it asked for before its first placement was written into it.
+    refused, refused_until_s, refusals
+        Why Slurm did not start it on its planned servers, when it may be tried again, and how often this
+        has happened.
     """
 
     servers: Mapping[str, int] = field(default_factory=dict)
     released_s: int | None = None
     finish_s: int | None = None
-    replaced_by: int | None = None
+    before: Mapping[str, Any] | None = None
     refused: str | None = None
     refused_until_s: int | None = None
+    refusals: int | None = None
 
 
-def parse_note(text: str) -> Note:
-    """Return the note; an empty one for other texts.
+def parse_note(comment: str) -> Note:
+    """Return the note in a comment; an empty one if there is none, or none that can be read.
 
     Examples
     --------
-    >>> parse_note(note_text(Note(servers={"n1": 3}, released_s=7), "")).servers
+    >>> parse_note(note_text(Note(servers={"n1": 3}, released_s=7), "{}")).servers
     {'n1': 3}
     >>> parse_note("ask Bob before you touch this") == parse_note("") == Note()
     True
     """
-    fields = _content(text).get(KEY)
+    if NOTE_KEY not in comment:
+        return Note()
+    fields = _content(comment).get(NOTE_KEY)
     if not isinstance(fields, dict):
         return Note()
     servers = fields.get("servers")
     return Note(
-        servers={str(name): count for name, count in servers.items() if isinstance(count, int) and count > 0}
+        servers={str(name): count for name, count in servers.items() if (_whole(count) or 0) > 0}
         if isinstance(servers, dict)
         else {},
-        **{
-            key: _whole(fields.get(key))
-            for key in ("released_s", "finish_s", "replaced_by", "refused_until_s")
-        },
+        **{key: _whole(fields.get(key)) for key in ("released_s", "finish_s", "refused_until_s", "refusals")},
+        before=before if isinstance(before := fields.get("before"), dict) else None,
         refused=str(fields["refused"]) if fields.get("refused") else None,
     )
 
 
-def note_text(note: Note, before: str) -> str:
-    """Return the text of a note; text by other programs is kept."""
-    others = {key: value for key, value in _content(before).items() if key != KEY}
+def note_text(note: Note, comment: str) -> str:
+    """Return a comment with another note; an empty note is left out."""
+    others = {key: value for key, value in _content(comment).items() if key != NOTE_KEY}
     ours = {key: value for key, value in asdict(note).items() if value not in (None, {})}
-    return json.dumps(others | {KEY: ours}, separators=(",", ":"))
+    if note.refused is not None:
+        ours["refused"] = note.refused[:_LONGEST_REASON]
+    return json.dumps(others | ({NOTE_KEY: ours} if ours else {}), separators=(",", ":"))
 
 
-def _content(text: str) -> dict[str, Any]:
+def _content(comment: str) -> dict[str, Any]:
     try:
-        content = json.loads(text)
+        content = json.loads(comment)
     except (ValueError, RecursionError):
-        content = text
-    return content if isinstance(content, dict) else {"before": text} if text else {}
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None

@@ -6,7 +6,8 @@ They are read as JSON, because user-defined names, comments and paths may contai
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -20,31 +21,32 @@ _DONE = {
     "OUT_OF_MEMORY", "PREEMPTED", "RECONFIG_FAIL", "REVOKED", "TIMEOUT",
 }  # fmt: skip
 _WAITING = {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"}
+_MOST_TASKS = 20_000  # of one array; Slurm's own limit is lower by default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmJob:
-    """A job; one that has components is one job, with the first component's id.
+    """A job, or a task of an array; one that has components is one job, with the first component's id.
 
     Parameters
     ----------
+    id
+        The id as its owner types it, such as 17 or 17_3.
+    array, array_limit
+        The id of its array, and how many tasks of it may run at once; 0 if there is none.
     held, waiting, holding, done
         In which of the four phases it is: held back, ready for Slurm to start it, on its GPUs (also
         while it ends), or over.
-    comment, note
-        Its comment, and the `AdminComment`.
     placement
         The GPUs it holds, by node; of a job that is over, none.
-    wanted
-        The nodes it must run on and the tasks on each, if requested.
-    records
-        Slurm's record of each component, for rarely used fields.
+    record
+        Slurm's record, of its first component, for what it requests.
     """
 
-    id: int
+    id: str
+    array: int
+    array_limit: int
     name: str
-    user_id: int
-    group_id: int
     user: str
     partition: str
     states: tuple[str, ...]
@@ -54,21 +56,14 @@ class SlurmJob:
     holding: bool
     done: bool
     comment: str
-    note: str
-    tasks: int
     placement: Mapping[str, tuple[int, ...]]
-    wanted: Mapping[str, int]
     submit_s: int
     eligible_s: int
     start_s: int
     end_s: int
     restarts: int
-    records: tuple[Mapping[str, Any], ...]
-
-    @property
-    def is_heterogeneous(self) -> bool:
-        """Whether it was submitted in components, whose shape cannot be changed any more."""
-        return len(self.records) > 1
+    is_heterogeneous: bool
+    record: Mapping[str, Any]
 
     @property
     def state(self) -> str:
@@ -82,11 +77,43 @@ def read_jobs(commands: Commands) -> tuple[SlurmJob, ...]:
     for entry in read_json(commands, "jobs", "squeue", "--states=all", "--json"):
         own = number(entry, "job_id") or 0
         components.setdefault(number(entry, "het_job_id") or own, []).append(entry)
-    return tuple(_job(job_id, entries) for job_id, entries in sorted(components.items()))
+    return tuple(job for own, entries in sorted(components.items()) for job in _jobs(own, entries))
 
 
-def _job(job_id: int, entries: Sequence[Mapping[str, Any]]) -> SlurmJob:
-    records = tuple(sorted(entries, key=lambda entry: number(entry, "het_job_offset") or 0))
+def _jobs(own: int, entries: Sequence[Mapping[str, Any]]) -> Iterator[SlurmJob]:
+    records = sorted(entries, key=lambda entry: number(entry, "het_job_offset") or 0)
+    array = number(records[0], "array_job_id") or 0
+    if not array:
+        yield _job(str(own), 0, records)
+    elif (task := number(records[0], "array_task_id")) is not None:
+        yield _job(f"{array}_{task}", array, records)
+    else:
+        for task in tasks_in(string(records[0], "array_task_string")):
+            yield _job(f"{array}_{task}", array, records)
+
+
+_RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
+
+
+def tasks_in(text: str) -> list[int]:
+    """Return the tasks that an array has left, as Slurm lists them.
+
+    Examples
+    --------
+    >>> tasks_in("0,2-3,10-20:5%2"), tasks_in("1-2,...")
+    ([0, 2, 3, 10, 15, 20], [1, 2])
+    """
+    tasks: list[int] = []
+    for item in text.partition("%")[0].split(","):
+        if (found := _RANGE.fullmatch(item)) is not None:
+            first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+            tasks += range(first, last + 1, max(1, step))
+        if len(tasks) > _MOST_TASKS:
+            break
+    return tasks[:_MOST_TASKS]
+
+
+def _job(job_id: str, array: int, records: Sequence[Mapping[str, Any]]) -> SlurmJob:
     first = records[0]
     states = [set(words(record, "job_state")) for record in records]
     holding = any(not state & (_DONE | _WAITING) or "COMPLETING" in state for state in states)
@@ -94,9 +121,9 @@ def _job(job_id: int, entries: Sequence[Mapping[str, Any]]) -> SlurmJob:
     held = waiting and number(first, "priority") == 0
     return SlurmJob(
         id=job_id,
+        array=array,
+        array_limit=number(first, "array_max_tasks") or 0,
         name=string(first, "name"),
-        user_id=_identity(first, "user_id"),
-        group_id=_identity(first, "group_id"),
         user=string(first, "user_name"),
         partition=string(first, "partition"),
         states=tuple(words(first, "job_state")),
@@ -106,25 +133,15 @@ def _job(job_id: int, entries: Sequence[Mapping[str, Any]]) -> SlurmJob:
         holding=holding,
         done=not holding and not waiting,
         comment=string(first, "comment"),
-        note=string(first, "admin_comment"),
-        tasks=sum(number(record, "tasks") or 0 for record in records),
         placement=_placement(records) if holding else {},
-        wanted=_wanted(records),
         submit_s=number(first, "submit_time") or 0,
         eligible_s=number(first, "eligible_time") or 0,
         start_s=number(first, "start_time") or 0,
         end_s=number(first, "end_time") or 0,
         restarts=number(first, "restart_cnt") or 0,
-        records=records,
+        is_heterogeneous=len(records) > 1,
+        record=first,
     )
-
-
-def _identity(record: Mapping[str, Any], key: str) -> int:
-    """Return the owner of a job; if Slurm does not report it, no default is assumed."""
-    value = number(record, key)
-    if value is None or value < 0:
-        raise AdapterError(f"Slurm wrote a job without {key}")
-    return value
 
 
 def _placement(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, ...]]:
@@ -137,11 +154,3 @@ def _placement(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, ...
                 if indices := gpu_indices(detail):
                     held[node] = tuple(sorted((*held.get(node, ()), *indices)))
     return held
-
-
-def _wanted(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    wanted: dict[str, int] = {}
-    for record in records:
-        for node in expand(string(record, "required_nodes")):
-            wanted[node] = number(record, "tasks_per_node") or 0
-    return wanted

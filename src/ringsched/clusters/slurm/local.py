@@ -2,107 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
 import getpass
 import os
 import shlex
 import shutil
 import signal
 import socket
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from ringsched.clusters.processes import Process, processes_with, start, wait_until
 from ringsched.clusters.slurm.commands import SlurmCommands
 from ringsched.errors import AdapterError, InputError
 
-_STEP_S = 0.02
+PARTITION = "gpu"
 _DAEMONS = ("munged", "slurmctld", "slurmd", "slurmscriptd", "slurmstepd")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
-    """A process; `born`, when it was started by the kernel's count, identifies it together with its id."""
-
-    pid: int
-    born: str
-    program: str
-    arguments: tuple[str, ...]
-    in_job: bool
-
-    def end(self, number: signal.Signals) -> None:
-        """Send it a signal, if its id is still its own."""
-        if self.runs():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, number)
-
-    def runs(self) -> bool:
-        """Whether it is still there."""
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, os.WNOHANG)  # our own child may have ended without a wait
-        return _born(self.pid) == self.born
-
-
-def start(arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
-    """Start a process in a new session."""
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
-        (os.POSIX_SPAWN_DUP2, 1, 2),
-    ]
-    os.posix_spawn(arguments[0], list(arguments), environment, file_actions=actions, setsid=True)
 
 
 def of_cluster(config: Path) -> list[Process]:
     """Return the daemons and the jobs' processes of the cluster with this slurm.conf."""
+    # A user's shell may have the configuration too, but is not in a job.
     return [
         process
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and (process := _process(entry, config)) is not None
+        for process in processes_with(f"SLURM_CONF={config}")
+        if process.program in _DAEMONS or _is_in_job(process)
     ]
 
 
-def _process(entry: Path, config: Path) -> Process | None:
-    try:
-        environment = (entry / "environ").read_bytes().split(b"\0")
-        if f"SLURM_CONF={config}".encode() not in environment:
-            return None
-        program = (entry / "comm").read_text().strip()
-        arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
-    except OSError:  # it has ended, or belongs to another user
-        return None
-    # slurmstepd keeps a job's processes, and does not end on request without slurmctld.
-    in_job = program == "slurmstepd" or any(word.startswith(b"SLURM_JOB_ID=") for word in environment)
-    born = _born(int(entry.name))
-    # A user's shell may have the configuration too, but is not in a job.
-    if not born or not (in_job or program in _DAEMONS):
-        return None
-    return Process(pid=int(entry.name), born=born, program=program, arguments=tuple(arguments), in_job=in_job)
+def _is_in_job(process: Process) -> bool:
+    """Whether it is of a job; slurmstepd keeps these, and does not end on request without slurmctld."""
+    is_started_by_slurm = any(word.startswith(b"SLURM_JOB_ID=") for word in process.environment)
+    return process.program == "slurmstepd" or is_started_by_slurm
 
-
-def _born(pid: int) -> str:
-    """Return when a process was started; nothing if it has ended, even as a zombie."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return ""
-    fields = stat[stat.rindex(")") + 2 :].split()
-    return "" if fields[0] == "Z" else fields[19]
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float) -> bool:
-    """Wait for a condition; return whether it came true in time."""
-    end_s = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > end_s:
-            return False
-        time.sleep(_STEP_S)
-    return True
-
-
-PARTITION = "gpu"
 
 _CONFIG = """\
 ClusterName=ringsched
@@ -139,19 +72,43 @@ MinJobAge=300
 """
 
 
-def write_config(directory: Path, gpus: Sequence[int], num_switches: int, ports: Sequence[int]) -> None:
-    """Write slurm.conf and its companion files; the first port is slurmctld's, then those of the nodes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalNode:
+    """A node to be simulated; without `cpus`, it has two for each GPU, and at least eight."""
+
+    gpus: int
+    gpu_type: str = ""
+    features: str = ""
+    cpus: int = 0
+
+
+def write_config(
+    directory: Path, nodes: Sequence[LocalNode], num_switches: int, ports: Sequence[int], more: str = ""
+) -> None:
+    """Write slurm.conf and its companion files.
+
+    The first port is slurmctld's, then those of the nodes. `more` is appended, and a key in it counts instead
+    of the usual one.
+    """
     host = socket.gethostname().partition(".")[0]
-    lines = [_CONFIG.format(host=host, port=ports[0], user=getpass.getuser(), directory=directory)]
+    usual = _CONFIG.format(host=host, port=ports[0], user=getpass.getuser(), directory=directory)
+    changed = {line.partition("=")[0] for line in more.splitlines() if not line.startswith("PartitionName")}
+    lines = [line for line in usual.splitlines(keepends=True) if line.partition("=")[0] not in changed]
     resources = ["AutoDetect=off\n"]
-    for at, (count, port) in enumerate(zip(gpus, ports[1:], strict=True), start=1):
-        cores = max(8, 2 * count)
+    for at, (node, port) in enumerate(zip(nodes, ports[1:], strict=True), start=1):
+        cores = node.cpus or max(8, 2 * node.gpus)
+        kind = f"{node.gpu_type}:" if node.gpu_type else ""
+        features = f"Feature={node.features} " if node.features else ""
         lines.append(
             f"NodeName=n{at} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cores} Sockets=1 "
-            f"CoresPerSocket={cores} ThreadsPerCore=1 RealMemory=4000 Gres=gpu:{count} State=UNKNOWN\n"
+            f"CoresPerSocket={cores} ThreadsPerCore=1 RealMemory=4000 {features}"
+            f"Gres=gpu:{kind}{node.gpus} State=UNKNOWN\n"
         )
-        resources.append(f"NodeName=n{at} Name=gpu File={directory}/dev/gpu[0-{count - 1}]\n")
+        type_of = f"Type={node.gpu_type} " if node.gpu_type else ""
+        resources.append(f"NodeName=n{at} Name=gpu {type_of}File={directory}/dev/gpu[0-{node.gpus - 1}]\n")
     lines.append(f"PartitionName={PARTITION} Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n")
+    lines.append(more)
+    gpus = [node.gpus for node in nodes]
     if num_switches:
         lines.append("TopologyPlugin=topology/tree\n")
         (directory / "etc" / "topology.conf").write_text(_switches(len(gpus), num_switches))
@@ -213,8 +170,17 @@ class LocalCluster:
         """The value of SLURM_CONF for this cluster."""
         return self.directory / "etc" / "slurm.conf"
 
-    def start(self, gpus: Sequence[int], num_switches: int = 0) -> None:
-        """Start a node for each number of GPUs, and wait until all of them are there."""
+    def start(
+        self,
+        gpus: Sequence[int | LocalNode],
+        num_switches: int = 0,
+        more: str = "",
+        before: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Start a node for each number of GPUs, and wait until all of them are there.
+
+        `more` is added to slurm.conf. `before` is called when munged is up, before slurmctld starts.
+        """
         if missing := missing_programs():
             names = ", ".join(missing)
             raise AdapterError(f"not installed here: {names}; on Debian: apt-get install slurm-wlm munge")
@@ -229,25 +195,29 @@ class LocalCluster:
         except OSError as error:
             raise InputError(f"cannot be created: {error.strerror}", file=str(self.directory)) from None
         try:
-            self._start(gpus, num_switches)
+            nodes = [LocalNode(gpus=each) if isinstance(each, int) else each for each in gpus]
+            self._start(nodes, num_switches, more, before)
         except BaseException:
             self._end()
             raise
 
-    def _start(self, gpus: Sequence[int], num_switches: int) -> None:
+    def _start(
+        self, nodes: Sequence[LocalNode], num_switches: int, more: str, before: Callable[[], None]
+    ) -> None:
         for name in ("etc", "run", "state", "log", "spool", "munge", "dev"):
             (self.directory / name).mkdir(mode=0o755)
-        write_config(self.directory, gpus, num_switches, free_ports(len(gpus) + 1))
+        write_config(self.directory, nodes, num_switches, free_ports(len(nodes) + 1), more)
         key = os.open(self.directory / "munge" / "munge.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(key, "wb") as file:  # noqa: PTH123
             file.write(os.urandom(1024))
         self.start_daemon("munged")
         if not wait_until((self.directory / "munge" / "munge.socket").exists, _SOCKET_S):
             raise AdapterError(f"munged does not start: {self._last_message('munged')}")
+        before()
         self.start_daemon("slurmctld")
-        for at in range(len(gpus)):
+        for at in range(len(nodes)):
             self.start_daemon(f"n{at + 1}")
-        self.wait_for_nodes(len(gpus))
+        self.wait_for_nodes(len(nodes))
 
     def start_daemon(self, name: str) -> None:
         """Start `munged`, `slurmctld` or the slurmd of a node."""
@@ -305,7 +275,7 @@ class LocalCluster:
 
     def _end(self) -> None:
         def left(number: signal.Signals, *, jobs_only: bool = False) -> list[Process]:
-            found = [process for process in of_cluster(self.config) if process.in_job or not jobs_only]
+            found = [process for process in of_cluster(self.config) if _is_in_job(process) or not jobs_only]
             for process in found:
                 process.end(number)
             return [process for process in found if process.runs()]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ringsched.clusters.slurm.comments import JobRequest, Note, is_ours, parse_comment, parse_note
+from ringsched.clusters.slurm.comments import Note, is_ours, parse_comment, parse_note
 from ringsched.clusters.slurm.jobs import SlurmJob
-from ringsched.clusters.slurm.values import gpu_count, number, string
+from ringsched.clusters.slurm.requests import Request, request_of
+from ringsched.clusters.slurm.values import expand, string
 from ringsched.errors import InputError
+from ringsched.model import Job
 
 # After too many failed starts, or without its reservation: not for us to release.
 _HELD_BY_SLURM = {"JobHoldMaxRequeue", "ReservationDeleted"}
@@ -19,18 +23,32 @@ class OurJob:
     """A job of Slurm whose comment we understand."""
 
     slurm: SlurmJob
-    request: JobRequest
+    job: Job
     note: Note
 
     @property
     def name(self) -> str:
         """Its name in scenarios."""
-        return self.request.job.name
+        return self.job.name
+
+    def request(self) -> Request:
+        """Return what its owner asked for, or raise an InputError if it cannot be planned.
+
+        The controller's own changes do not count. If the owner has required other nodes since, these do.
+        """
+        before, record = self.note.before, self.slurm.record
+        required = expand(string(record, "required_nodes"))
+        if before is not None and required and set(required) != set(self.note.servers):
+            before = {**before, "required": required}
+        request = request_of(record, before)
+        if request.gpus != self.job.gpus:
+            raise InputError(f"asks for {request.gpus} GPUs, but its comment has {self.job.gpus}")
+        return request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sorted:
-    """All jobs of a partition by category.
+    """All jobs by category.
 
     Parameters
     ----------
@@ -41,7 +59,7 @@ class Sorted:
     running, finished
         Ours on their GPUs, and ours that are over.
     others
-        Jobs of other users or without a comment, on GPUs.
+        Jobs without a valid comment, on GPUs.
     left
         Ours that are left alone, by id, each with the reason.
     """
@@ -51,37 +69,46 @@ class Sorted:
     running: tuple[OurJob, ...]
     finished: tuple[OurJob, ...]
     others: tuple[SlurmJob, ...]
-    left: Mapping[int, str]
+    left: Mapping[str, str]
 
 
-def sort_jobs(jobs: Iterable[SlurmJob], partition: str, now_s: float) -> Sorted:
+def sort_jobs(jobs: Iterable[SlurmJob], now_s: float) -> Sorted:
     """Sort jobs into categories; an invalid comment never affects other jobs."""
     queued: list[OurJob] = []
     released: list[OurJob] = []
     running, finished, others = [], [], []
-    left: dict[int, str] = {}
-    for job in sorted(jobs, key=lambda job: (job.submit_s, job.id)):
+    left: dict[str, str] = {}
+    in_array: Counter[int] = Counter()  # tasks that run or are about to
+    jobs = sorted(jobs, key=lambda job: job.submit_s)
+    states = {job.id: job.states[0] for job in jobs if job.done}
+    for job in jobs:
         if not is_ours(job.comment):
             others += [job] if job.holding else []
             continue
         try:
-            ours = OurJob(slurm=job, request=parse_comment(job.comment, job.id), note=parse_note(job.note))
+            ours = OurJob(slurm=job, job=parse_comment(job.comment, job.id), note=parse_note(job.comment))
         except InputError as error:
             if job.holding:
                 others.append(job)
             elif not job.done:
                 left[job.id] = str(error)
             continue
+        in_array[job.array] += job.holding or job.waiting
         if job.done:
             finished.append(ours)
         elif job.holding:
             running.append(ours)
-        elif reason := why_not(ours, partition, now_s):
+        elif reason := why_not(ours, now_s, states):
             left[job.id] = reason
         else:
             (queued if job.held else released).append(ours)
+    for ours in queued:
+        array, limit = ours.slurm.array, ours.slurm.array_limit
+        in_array[array] += 1
+        if array and limit and in_array[array] > limit:
+            left[ours.slurm.id] = f"waits for other tasks of its array, which runs {limit} at a time"
     return Sorted(
-        queued=tuple(queued),
+        queued=tuple(ours for ours in queued if ours.slurm.id not in left),
         released=tuple(released),
         running=tuple(running),
         finished=tuple(finished),
@@ -90,34 +117,47 @@ def sort_jobs(jobs: Iterable[SlurmJob], partition: str, now_s: float) -> Sorted:
     )
 
 
-def why_not(ours: OurJob, partition: str, now_s: float) -> str:
-    """Return why a waiting job cannot be planned; None if it can."""
-    job, record = ours.slurm, ours.slurm.records[0]
-    if job.partition != partition:
-        return f"is in partition {job.partition}, not {partition}"
+def why_not(ours: OurJob, now_s: float, states: Mapping[str, str]) -> str:
+    """Return why a waiting job cannot be planned; nothing if it can.
+
+    `states` has the state of each job that is over, by id.
+    """
+    job = ours.slurm
+    if job.is_heterogeneous:
+        return "is a heterogeneous job; submit it as one job with --gpus"
     if not job.held:
-        return "" if ours.note.servers else "was released by another user; Slurm places it"
+        return "" if ours.note.servers else "was released by its owner; Slurm places it"
+    if open_dependency := unfulfilled(string(job.record, "dependency"), states):
+        return f"waits for {open_dependency}"
     if job.reason == "JobHeldAdmin":
         return "is held by an operator"
     if job.reason in _HELD_BY_SLURM:
         return f"is held by Slurm: {job.reason}"
-    if number(record, "array_job_id"):
-        return "is a job array; submit single jobs"
-    if dependency := string(record, "dependency"):
-        return f"waits for {dependency}"
-    if any(gpu_count(string(part, "tres_per_task")) != 1 for part in job.records):
-        return "does not ask for --gpus-per-task=1"
-    if any(gpu_count(string(part, key)) for part in job.records for key in ("tres_per_node", "tres_per_job")):
-        return "asks for GPUs by node or by job beside --gpus-per-task=1"
-    if job.tasks != ours.request.job.gpus:
-        return (
-            f"has {job.tasks} tasks, but its comment has {ours.request.job.gpus} GPUs; use one task per GPU"
-        )
-    if not job.is_heterogeneous and number(record, "max_nodes"):
-        return "asks for a number of nodes; leave it to the plan"
-    # Slurm itself excludes the nodes of the other components of a heterogeneous job.
-    if not job.is_heterogeneous and string(record, "excluded_nodes"):
-        return "excludes nodes; leave them to the plan"
     if (ours.note.refused_until_s or 0) > now_s:
         return f"will be tried again later: {ours.note.refused}"
+    return ""
+
+
+_DEPENDENCY = re.compile(r"(afterany|afterok|afternotok):(\d+)(?:\(unfulfilled\))?")
+
+
+def unfulfilled(text: str, states: Mapping[str, str]) -> str:
+    """Return a dependency that is not fulfilled yet; nothing if it is.
+
+    Slurm looks at the dependencies of a held job once a minute only. It tests them again at the release, so
+    that a wrong guess here does no harm.
+
+    Examples
+    --------
+    >>> unfulfilled("afterok:7(unfulfilled)", {"7": "COMPLETED"}), unfulfilled("afterok:7(unfulfilled)", {})
+    ('', 'afterok:7(unfulfilled)')
+    """
+    for item in text.split(",") if text else ():
+        found = _DEPENDENCY.fullmatch(item)
+        state = states.get(found[2]) if found is not None else None
+        if found is None or state is None:
+            return text
+        is_good = state == "COMPLETED"
+        if (found[1] == "afterok" and not is_good) or (found[1] == "afternotok" and is_good):
+            return f"{found[1]}:{found[2]}(failed)"
     return ""

@@ -1,94 +1,35 @@
-"""Running jobs: their GPUs, and their progress according to the model."""
+"""Running jobs of a Slurm cluster as jobs of a scenario."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ringsched.clusters.gpus import Gpus
+from ringsched.clusters.progress import Stint, counted, known_by_end, placed_somewhere
 from ringsched.clusters.slurm.comments import job_name
 from ringsched.clusters.slurm.jobs import SlurmJob
-from ringsched.clusters.slurm.placements import Gpus
 from ringsched.clusters.slurm.queue import OurJob
-from ringsched.contention.over_time import Stay, iterations_done
-from ringsched.model import Cluster, Contention, Job, Placement
-
-_OUTLIVED_SHARE = 20  # a job that exceeds its prediction gets another twentieth, repeatedly
-
-
-_MOMENT_S = 1e-3  # Slurm's clock has whole seconds: a start may seem to lie ahead
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stint:
-    """A job on its GPUs since `start_s`; `end_s` is None while it runs."""
-
-    job: Job
-    start_s: float
-    end_s: float | None
-    gpus: Placement
-
-
-def done_iterations(
-    stints: Sequence[Stint], cluster: Cluster, contention: Contention, now_s: float
-) -> dict[str, float]:
-    """Return the completed iterations of each job by name, with contention.
-
-    Examples
-    --------
-    >>> job = Job(
-    ...     name="a", gpus=1, iterations=99, gradient_mb=9, minibatch=1, forward_ms=0, backward_ms=200
-    ... )
-    >>> stint = Stint(job=job, start_s=0.0, end_s=None, gpus=Placement({"s0": [3]}))
-    >>> done_iterations([stint], Cluster.of_servers(1), Contention(degradation=0.2745), 10.0)
-    {'a': 50.0}
-    """
-    earliest_s = min((stint.start_s for stint in stints if stint.end_s is None), default=math.inf)
-    seen = [stint for stint in stints if stint.end_s is None or stint.end_s > earliest_s]
-    stays = [
-        Stay(
-            stint.job,
-            stint.start_s,
-            max(now_s if stint.end_s is None else stint.end_s, stint.start_s + _MOMENT_S),
-            stint.gpus,
-        )
-        for stint in seen
-    ]
-    done = iterations_done(stays, cluster, contention)
-    return {stint.job.name: count for stint, count in zip(seen, done, strict=True)}
-
-
-def counted(job: Job, done: float) -> int:
-    """Return the whole iterations that a running job has completed, at most all but one.
-
-    Examples
-    --------
-    >>> job = Job(
-    ...     name="a", gpus=1, iterations=100, gradient_mb=9, minibatch=1, forward_ms=0, backward_ms=200
-    ... )
-    >>> counted(job, 50.7), counted(job, 130.0)
-    (50, 95)
-    """
-    if done < job.iterations:
-        return math.floor(done)
-    return job.iterations - max(1, job.iterations // _OUTLIVED_SHARE)
-
-
-def placed_somewhere(counts: Mapping[str, int]) -> Placement:
-    """Return a placement with these counts; which GPUs of a server they are does not matter."""
-    return Placement({server: range(count) for server, count in counts.items()})
-
+from ringsched.model import Job, Placement
 
 # A later end of another user's job counts as unknown, and its GPUs as unavailable.
 _NEVER_S = 30 * 86400
 
 
-def running_job(job: OurJob, held: Mapping[str, Sequence[int]], done: float) -> Job:
-    """Return a job of ours on its GPUs."""
+def running_job(ours: OurJob, held: Mapping[str, Sequence[int]], done: float, now_s: float) -> Job:
+    """Return a job of ours on its GPUs; Slurm ends it at its time limit."""
     placement = Placement(held)
-    if placement.num_gpus != job.request.job.gpus:  # its owner started it in another shape
-        return job.request.job.replace(gpus=placement.num_gpus, running_on=placement)
-    return job.request.job.replace(running_on=placement, done_iterations=counted(job.request.job, done))
+    # Its owner may have started it in another shape; then its progress is not known.
+    known = counted(ours.job, done) if placement.num_gpus == ours.job.gpus else 0
+    return ours.job.replace(
+        gpus=placement.num_gpus,
+        running_on=placement,
+        done_iterations=known,
+        limit_s=_limit_s(ours.slurm, now_s),
+    )
+
+
+def _limit_s(job: SlurmJob, now_s: float) -> float | None:
+    return None if not job.holding or never_ends(job, now_s) else max(1.0, job.end_s - now_s)
 
 
 def others_job(job: SlurmJob, held: Mapping[str, Sequence[int]], now_s: float) -> Job:
@@ -96,23 +37,8 @@ def others_job(job: SlurmJob, held: Mapping[str, Sequence[int]], now_s: float) -
     return known_by_end(job_name(job.id), held, max(1.0, job.end_s - now_s))
 
 
-def known_by_end(name: str, held: Mapping[str, Sequence[int]], left_s: float) -> Job:
-    """Return a running job of one iteration, as long as it still takes."""
-    placement = Placement(held)
-    return Job(
-        name=name,
-        gpus=placement.num_gpus,
-        iterations=1,
-        gradient_mb=0.0,
-        minibatch=1,
-        forward_ms=0.0,
-        backward_ms=left_s * 1e3,
-        running_on=placement,
-    )
-
-
 def never_ends(job: SlurmJob, now_s: float) -> bool:
-    """Whether the end of another user's job is unknown."""
+    """Whether Slurm does not know when a job ends."""
     return not job.end_s or job.end_s - now_s > _NEVER_S
 
 
@@ -120,12 +46,12 @@ def stints(jobs: Sequence[OurJob], gpus: Gpus) -> list[Stint]:
     """Return since when and where jobs run."""
     return [
         Stint(
-            job=job.request.job,
-            start_s=float(job.slurm.start_s),
+            job=ours.job,
+            start_s=float(ours.slurm.start_s),
             end_s=None,
-            gpus=Placement(gpus.held_by(job.slurm.id)),
+            gpus=Placement(gpus.held_by(ours.slurm.id)),
         )
-        for job in jobs
+        for ours in jobs
     ]
 
 
@@ -133,11 +59,11 @@ def stints_over(jobs: Sequence[OurJob], gpus: Gpus) -> list[Stint]:
     """Return the placements of finished jobs from their notes, because Slurm forgets them."""
     return [
         Stint(
-            job=job.request.job,
-            start_s=float(job.slurm.start_s),
-            end_s=float(job.slurm.end_s),
-            gpus=placed_somewhere(job.note.servers),
+            job=ours.job,
+            start_s=float(ours.slurm.start_s),
+            end_s=float(ours.slurm.end_s),
+            gpus=placed_somewhere(ours.note.servers),
         )
-        for job in jobs
-        if job.note.servers and gpus.know(job.note.servers) and job.slurm.end_s > job.slurm.start_s > 0
+        for ours in jobs
+        if ours.note.servers and gpus.know(ours.note.servers) and ours.slurm.end_s > ours.slurm.start_s > 0
     ]

@@ -1,27 +1,42 @@
-"""The cluster at one moment, as a scenario whose time 0 is now; how far running jobs are."""
+"""A Slurm cluster at one moment, as a scenario whose time 0 is now."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 
+from ringsched.clusters.controller import SetAside, Snapshot, TakeBack
+from ringsched.clusters.gpus import Gpus
+from ringsched.clusters.network import Network
+from ringsched.clusters.planning import with_possible
+from ringsched.clusters.progress import done_iterations, known_by_end
 from ringsched.clusters.slurm.commands import Commands
+from ringsched.clusters.slurm.comments import job_name, parse_comment
+from ringsched.clusters.slurm.eligibility import Eligible, Surroundings, eligible, labels_of
 from ringsched.clusters.slurm.jobs import SlurmJob, read_jobs
-from ringsched.clusters.slurm.network import Network, Node, read_nodes, read_topology
-from ringsched.clusters.slurm.placements import Gpus
+from ringsched.clusters.slurm.nodes import Node, read_nodes, read_topology
+from ringsched.clusters.slurm.priorities import Priorities, read_priorities
 from ringsched.clusters.slurm.queue import OurJob, Sorted, sort_jobs
-from ringsched.clusters.slurm.running import (
-    done_iterations,
-    known_by_end,
-    never_ends,
-    others_job,
-    running_job,
-    stints,
-    stints_over,
-)
+from ringsched.clusters.slurm.requests import Request
+from ringsched.clusters.slurm.running import never_ends, others_job, running_job, stints, stints_over
+from ringsched.clusters.slurm.site import Reservation, Site, read_site
 from ringsched.errors import InputError
 from ringsched.formats.topologies.topology import Topology
-from ringsched.model import Cluster, Job, Scenario
+from ringsched.model import Job, Scenario
+
+# Of a released job: Slurm will not start it soon, whatever ends.
+_REFUSALS = (
+    "Assoc",
+    "BadConstraints",
+    "Invalid",
+    "Licenses",
+    "Partition",
+    "QOS",
+    "ReqNodeNotAvail",
+    "Reservation",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,57 +44,61 @@ class Reading:
     """The output of Slurm, and its time."""
 
     now_s: float
-    partition: str
+    partitions: tuple[str, ...]
     nodes: tuple[Node, ...]
     topology: Topology
     jobs: tuple[SlurmJob, ...]
+    site: Site
+    priorities: Priorities = field(default_factory=Priorities)
 
 
-def read_slurm(commands: Commands, partition: str, now_s: float) -> Reading:
-    """Read nodes, switches and jobs from Slurm."""
-    nodes = read_nodes(commands, partition)
-    topology = read_topology(commands, [node.name for node in nodes])
-    jobs = read_jobs(commands)
-    return Reading(now_s=now_s, partition=partition, nodes=nodes, topology=topology, jobs=jobs)
+def read_slurm(commands: Commands, partitions: Sequence[str], now_s: float) -> Reading:
+    """Read nodes, switches, partitions, reservations and jobs from Slurm."""
+    nodes = read_nodes(commands, partitions)
+    site = read_site(commands)
+    return Reading(
+        now_s=now_s,
+        partitions=tuple(partitions),
+        nodes=nodes,
+        topology=read_topology(commands, [node.name for node in nodes]),
+        site=site,
+        priorities=read_priorities(commands, site),
+        jobs=read_jobs(commands),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Astray:
-    """A job that was released but cannot start; `in_vain` if no known job blocks it."""
-
-    job: OurJob
-    reason: str
-    in_vain: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class SlurmSnapshot(Snapshot):
     """The parsed state of Slurm.
 
     Parameters
     ----------
-    scenario
-        Jobs that run or were released first, with `running_on`, then those to be planned.
     queued
         The jobs to be planned by their name in the scenario.
+    requests
+        What each of them asks for.
     progress
         Completed iterations of every running job of ours, not rounded.
-    astray
-        Released jobs that cannot start on their servers.
-    left
-        Ours that are left alone, by id, each with the reason.
     """
 
     reading: Reading
     sorted: Sorted
-    scenario: Scenario
     queued: Mapping[str, OurJob]
+    requests: Mapping[str, Request]
     progress: Mapping[str, float]
-    astray: tuple[Astray, ...]
-    left: Mapping[int, str]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job of ours waits or runs; those held for another reason do not count."""
+        if self.queued or self.astray or self.sorted.released or self.sorted.running:
+            return False
+        # A dependency may still be fulfilled, unless the other job has failed.
+        return not any(
+            reason.startswith("waits for") and "(failed)" not in reason for reason in self.left.values()
+        )
 
 
-def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.0) -> Snapshot:
+def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.0) -> SlurmSnapshot:
     """Return the scenario of what was read.
 
     Parameters
@@ -87,82 +106,159 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
     start_timeout_s
         How long a released job may wait for Slurm to start it.
     """
-    sorted_jobs = sort_jobs(reading.jobs, reading.partition, reading.now_s)
+    now_s, jobs = reading.now_s, sort_jobs(reading.jobs, reading.now_s)
     gpus = Gpus(reading.nodes, reading.topology.switch_of)
-    running = [job for job in sorted_jobs.running if gpus.hold(job.slurm.id, job.slurm.placement)]
-    others = [job for job in sorted_jobs.others if gpus.hold(job.id, job.placement)]
-    for job in running:  # some components of a heterogeneous job may not have started yet
-        missing = {name: count for name, count in job.note.servers.items() if name not in job.slurm.placement}
-        if not gpus.why_no_space(missing):
-            gpus.claim(job.slurm.id, missing)
+    running = [job for job in jobs.running if gpus.hold(job.slurm.id, job.slurm.placement)]
+    others = [job for job in jobs.others if gpus.hold(job.id, job.placement)]
     for other in others:
-        if never_ends(other, reading.now_s):
+        if never_ends(other, now_s):
             gpus.close(other.id)
     gpus.close_unusable()
     unseen = gpus.hold_unseen()  # checked before released jobs are added
-    astray, released = [], []
-    # Heterogeneous jobs may have to wait for each other: Slurm starts them one by one.
-    patience_s = start_timeout_s * max(1, len(sorted_jobs.released))
-    for job in sorted_jobs.released:
-        if found := _astray(job, gpus, reading.now_s, patience_s):
+    astray: list[TakeBack | SetAside] = [
+        SetAside(name=job.name, reason="Slurm refuses its nodes (BadConstraints)")
+        for job in jobs.queued
+        if job.slurm.reason == "BadConstraints" and job.note.released_s
+    ]
+    released = []
+    for job in jobs.released:
+        if found := _astray(job, gpus, now_s, start_timeout_s):
             astray.append(found)
         else:
             gpus.claim(job.slurm.id, job.note.servers)
             released.append(job)
-    cluster = network.cluster(gpus.servers(), reading.topology.parent_of)
+    refused = {decision.name for decision in astray}
+    waiting = [job for job in jobs.queued if job.name not in refused]
+    requests, choices, left = _choices(waiting, reading, gpus.capacity())
+    labels = labels_of(
+        {name: choice.nodes for name, choice in choices.items()}, [n.name for n in reading.nodes]
+    )
+    on_node = {
+        node.name: [label for nodes, label in labels.items() if node.name in nodes] for node in reading.nodes
+    }
+    cluster = network.cluster(
+        gpus.servers(on_node, windows_of(reading.site.reservations, now_s)), reading.topology.parent_of
+    )
     progress = done_iterations(
-        [*stints(running, gpus), *stints_over(sorted_jobs.finished, gpus)],
-        cluster,
-        network.contention,
-        reading.now_s,
+        [*stints(running, gpus), *stints_over(jobs.finished, gpus)], cluster, network.contention, now_s
     )
     fixed = [
-        *(running_job(job, gpus.held_by(job.slurm.id), progress[job.name]) for job in running),
-        *(running_job(job, gpus.held_by(job.slurm.id), 0.0) for job in released),
-        *(others_job(job, gpus.held_by(job.id), reading.now_s) for job in others if gpus.holds(job.id)),
+        *(running_job(job, gpus.held_by(job.slurm.id), progress[job.name], now_s) for job in running),
+        *(running_job(job, gpus.held_by(job.slurm.id), 0.0, now_s) for job in released),
+        *(others_job(job, gpus.held_by(job.id), now_s) for job in others if gpus.holds(job.id)),
         *(known_by_end(f"on-{node}", {node: held}, 1.0) for node, held in unseen.items()),
     ]
-    left = dict(sorted_jobs.left)
-    queued, waiting = {}, []
-    for job in sorted_jobs.queued:
-        later = job.request.job.replace(submit_s=max(0.0, job.slurm.eligible_s - reading.now_s))
-        if reason := _why_unplannable(later, cluster, network):
-            left[job.slurm.id] = reason
-        else:
-            queued[job.name] = job
-            waiting.append(later)
-    scenario = Scenario(
-        cluster=cluster, contention=network.contention, time=network.time, jobs=(*fixed, *waiting)
-    )
-    return Snapshot(
-        reading=reading,
-        sorted=sorted_jobs,
+    planned = []
+    for job in waiting:
+        if job.name not in choices:
+            continue
+        choice = choices[job.name]
+        label = labels.get(choice.nodes)
+        planned.append(
+            _waiting_job(
+                job.slurm.comment,
+                job.slurm.id,
+                max(0.0, job.slurm.eligible_s - now_s),
+                label,
+                choice.limit_s,
+                reading.priorities.of(job.slurm, choice.partition),
+            )
+        )
+    empty = Scenario(cluster=cluster, contention=network.contention, time=network.time)
+    scenario = with_possible(empty, fixed, planned, left)
+    names = {job.name for job in scenario.jobs}
+    queued = {job.name: job for job in waiting if job.name in names}
+    return SlurmSnapshot(
+        now_s=now_s,
         scenario=scenario,
-        queued=queued,
-        progress=progress,
+        num_servers={name: servers for name in queued if (servers := choices[name].servers) is not None},
         astray=tuple(astray),
-        left=left,
+        left={job_name(job_id): reason for job_id, reason in jobs.left.items()} | left,
+        reading=reading,
+        sorted=jobs,
+        queued=queued,
+        requests=requests,
+        progress=progress,
     )
 
 
-def _astray(job: OurJob, gpus: Gpus, now_s: float, patience_s: float) -> Astray | None:
+@lru_cache(maxsize=32_768)  # most jobs wait unchanged from cycle to cycle
+def _waiting_job(
+    comment: str, job_id: str, submit_s: float, label: str | None, limit_s: float, priority: int
+) -> Job:
+    return parse_comment(comment, job_id).replace(
+        submit_s=submit_s,
+        requires={label: "yes"} if label else {},
+        layout="balanced",
+        limit_s=None if math.isinf(limit_s) else limit_s,
+        priority=priority,
+    )
+
+
+def _choices(
+    waiting: Iterable[OurJob], reading: Reading, capacity: Mapping[str, int]
+) -> tuple[dict[str, Request], dict[str, Eligible], dict[str, str]]:
+    """Return what each waiting job asks for and where it may run, or why it may run nowhere."""
+    site = reading.site
+    around = Surroundings(
+        now_s=reading.now_s,
+        nodes=reading.nodes,
+        capacity=capacity,
+        partitions={name: site.partitions[name] for name in reading.partitions if name in site.partitions},
+        reservations=site.reservations,
+        shares_memory=site.shares_memory,
+    )
+    known: dict[tuple[Request, str], Eligible | str] = {}  # a queue has many jobs and few kinds of them
+    requests: dict[str, Request] = {}
+    choices: dict[str, Eligible] = {}
+    left: dict[str, str] = {}
+    for job in waiting:
+        try:
+            request = requests[job.name] = job.request()
+        except InputError as error:
+            left[job.name] = str(error)
+            continue
+        key = (request, job.slurm.partition)
+        if key not in known:
+            try:
+                known[key] = eligible(request, job.slurm.partition.split(","), around)
+            except InputError as error:
+                known[key] = str(error)
+        found = known[key]
+        if isinstance(found, str):
+            left[job.name] = found
+        else:
+            choices[job.name] = found
+    return requests, choices, left
+
+
+def windows_of(reservations: Iterable[Reservation], now_s: float) -> dict[str, list[tuple[float, float]]]:
+    """Return when each node will be reserved, in seconds from now, as disjoint windows in order.
+
+    What is reserved already concerns the choice of nodes, since jobs of the reservation may run there.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+    for each in sorted(reservations, key=lambda each: each.start_s):
+        if each.start_s <= now_s:
+            continue
+        for node in each.nodes:
+            windows = found.setdefault(node, [])
+            start_s, end_s = each.start_s - now_s, each.end_s - now_s
+            if windows and start_s <= windows[-1][1]:
+                windows[-1] = (windows[-1][0], max(windows[-1][1], end_s))
+            else:
+                windows.append((start_s, end_s))
+    return found
+
+
+def _astray(job: OurJob, gpus: Gpus, now_s: float, patience_s: float) -> TakeBack | SetAside | None:
     if job.slurm.eligible_s > now_s + 1:
-        return Astray(job=job, reason="Slurm has requeued it", in_vain=False)
+        return TakeBack(name=job.name, reason="Slurm has requeued it")
     if problem := gpus.why_no_space(job.note.servers):
-        return Astray(job=job, reason=problem, in_vain=False)
-    waited_s = now_s - (job.note.released_s or now_s)
-    if waited_s > patience_s:
+        return TakeBack(name=job.name, reason=problem)
+    if job.slurm.reason.startswith(_REFUSALS):
+        return SetAside(name=job.name, reason=f"Slurm does not start it ({job.slurm.reason})")
+    if now_s - (job.note.released_s or now_s) > patience_s:
         reason = f"did not start within {patience_s:g} s ({job.slurm.reason})"
-        return Astray(job=job, reason=reason, in_vain=True)
+        return SetAside(name=job.name, reason=reason)
     return None
-
-
-def _why_unplannable(job: Job, cluster: Cluster, network: Network) -> str:
-    """Return why a job cannot be in a scenario, so that it does not block other jobs; None if it can."""
-    if job.gpus > cluster.capacity:
-        return f"needs {job.gpus} GPUs, but {cluster.capacity} are available now"
-    try:
-        Scenario(cluster=cluster, time=network.time, jobs=(job,))
-    except InputError as error:
-        return str(InputError(error.problem, field=error.field))
-    return ""

@@ -6,58 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ringsched.clusters.slurm.controller import Planner
+from ringsched.clusters.contention_now import SharedLink, contention_now
+from ringsched.clusters.planning import Planner
+from ringsched.clusters.slurm.comments import job_name
 from ringsched.clusters.slurm.queue import OurJob
 from ringsched.clusters.slurm.running import never_ends
-from ringsched.clusters.slurm.snapshot import Snapshot
-from ringsched.contention.fabric import fabric_of
-from ringsched.contention.iteration_time import work_of
-from ringsched.model import Placement, Scenario
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedLink:
-    """The uplink of a server or a switch that several jobs cross; each has at least 1/factor of it."""
-
-    name: str
-    jobs: int
-    factor: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentionNow:
-    """Links with more than one job, and how much longer an iteration of each job takes than alone."""
-
-    links: tuple[SharedLink, ...]
-    slowdown: dict[str, float]
-
-
-def contention_now(scenario: Scenario) -> ContentionNow:
-    """Return the contention among the jobs that run at time 0."""
-    cluster, fabric = scenario.cluster, fabric_of(scenario.cluster, scenario.contention)
-    index = {server.name: at for at, server in enumerate(cluster.servers)}
-    rings = {
-        job.name: fabric.ring(
-            work_of(job, cluster),
-            fabric.shape({index[name]: len(held) for name, held in job.running_on.items()}),
-        )
-        for job in scenario.jobs
-        if job.running_on is not None
-    }
-    paces = fabric.iteration_times(rings)
-    on_link = Counter(link for ring in rings.values() for link in ring.links)
-    names = [*(server.name for server in cluster.servers), *(switch.name for switch in cluster.switches)]
-    return ContentionNow(
-        links=tuple(
-            SharedLink(name=names[link], jobs=count, factor=fabric.model.factor(count))
-            for link, count in sorted(on_link.items())
-            if count > 1
-        ),
-        slowdown={
-            name: pace.tau / fabric.alone_tau(rings[name].work, rings[name].shape)
-            for name, pace in paces.items()
-        },
-    )
+from ringsched.clusters.slurm.snapshot import SlurmSnapshot
+from ringsched.model import Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +21,6 @@ class JobStatus:
 
     Parameters
     ----------
-    origin
-        The id under which it was submitted, if it had to be resubmitted.
     phase
         `running`, `starting` (given to Slurm), `queued` or `left` (held and not planned).
     servers
@@ -84,8 +37,7 @@ class JobStatus:
         Why it is left held.
     """
 
-    id: int
-    origin: int | None
+    id: str
     name: str
     user: str
     phase: str
@@ -134,13 +86,13 @@ class Status:
     shared_links: tuple[SharedLink, ...]
 
 
-def status_of(snapshot: Snapshot, planner: Planner) -> Status:
+def status_of(snapshot: SlurmSnapshot, planner: Planner) -> Status:
     """Return the status at the moment of a snapshot."""
-    planned = planner.plan(snapshot)
+    planned = planner.plan(snapshot.scenario, num_servers=snapshot.num_servers)
     now = contention_now(snapshot.scenario)
-    times = {entry.name: entry for entry in planned.plan.jobs}
+    times = planned.entries
     placements = {job.name: job.running_on or Placement({}) for job in snapshot.scenario.jobs}
-    now_s = snapshot.reading.now_s
+    now_s = snapshot.now_s
     jobs = []
     for job in snapshot.sorted.running:
         if job.name not in times:
@@ -153,7 +105,7 @@ def status_of(snapshot: Snapshot, planner: Planner) -> Status:
                 start_s=job.slurm.start_s - now_s,
                 finish_s=times[job.name].finish_s,
                 predicted_finish_s=_ahead(job.note.finish_s, now_s),
-                done=snapshot.progress[job.name] / job.request.job.iterations,
+                done=snapshot.progress[job.name] / job.job.iterations,
                 slowdown=now.slowdown[job.name],
             )
         )
@@ -161,17 +113,17 @@ def status_of(snapshot: Snapshot, planner: Planner) -> Status:
         finish_s = times[job.name].finish_s if job.name in times else None
         jobs.append(_status(job, "starting", servers=dict(job.note.servers), start_s=0.0, finish_s=finish_s))
     for name, job in snapshot.queued.items():
-        if name in planned.left:
-            jobs.append(_status(job, "left", servers={}, reason=str(planned.left[name])))
+        if name not in times:
+            reason = str(planned.left.get(name, "too many jobs wait before it"))
+            jobs.append(_status(job, "left", servers={}, reason=reason))
             continue
         entry = times[name]
         servers = {server: len(held) for server, held in entry.gpus.items()}
         jobs.append(_status(job, "queued", servers=servers, start_s=entry.start_s, finish_s=entry.finish_s))
     return Status(
-        partition=snapshot.reading.partition,
+        partition=",".join(snapshot.reading.partitions),
         policy=planner.policy,
-        # From now on, which may be before the first job can start.
-        makespan_s=max((entry.finish_s for entry in planned.plan.jobs), default=0.0),
+        makespan_s=planned.makespan_s,
         servers=_servers(snapshot),
         jobs=(*jobs, *_left(snapshot)),
         shared_links=now.links,
@@ -181,33 +133,31 @@ def status_of(snapshot: Snapshot, planner: Planner) -> Status:
 def _status(job: OurJob, phase: str, **more: object) -> JobStatus:
     return JobStatus(
         id=job.slurm.id,
-        origin=job.request.origin,
         name=job.slurm.name,
         user=job.slurm.user,
         phase=phase,
-        gpus=job.request.job.gpus,
+        gpus=job.job.gpus,
         **more,  # type: ignore[arg-type]
     )
 
 
-def _left(snapshot: Snapshot) -> list[JobStatus]:
-    by_id = {job.id: job for job in snapshot.reading.jobs}
+def _left(snapshot: SlurmSnapshot) -> list[JobStatus]:
+    by_name = {job_name(job.id): job for job in snapshot.reading.jobs}
     return [
         JobStatus(
-            id=job_id,
-            origin=None,
-            name=by_id[job_id].name,
-            user=by_id[job_id].user,
+            id=by_name[name].id,
+            name=by_name[name].name,
+            user=by_name[name].user,
             phase="left",
             gpus=None,
             servers={},
             reason=reason,
         )
-        for job_id, reason in snapshot.left.items()
+        for name, reason in snapshot.left.items()
     ]
 
 
-def _servers(snapshot: Snapshot) -> tuple[ServerStatus, ...]:
+def _servers(snapshot: SlurmSnapshot) -> tuple[ServerStatus, ...]:
     in_use: Counter[str] = Counter()
     for job in snapshot.scenario.jobs:
         for name, gpus in (job.running_on or {}).items():
@@ -217,7 +167,7 @@ def _servers(snapshot: Snapshot) -> tuple[ServerStatus, ...]:
     for other in snapshot.sorted.others:
         for name, held in other.placement.items():
             others[name] += len(held)
-            endless[name] += len(held) if never_ends(other, snapshot.reading.now_s) else 0
+            endless[name] += len(held) if never_ends(other, snapshot.now_s) else 0
     closed = {server.name: len(server.unavailable) for server in snapshot.scenario.cluster.servers}
     return tuple(
         ServerStatus(

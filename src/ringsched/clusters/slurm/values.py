@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -125,3 +126,66 @@ def gpu_indices(text: str) -> tuple[int, ...]:
     if len(indices) != gpu_count(text):
         raise AdapterError(f"Slurm wrote GPUs that cannot be read: {text!r}")
     return tuple(indices)
+
+
+def gpu_counts(text: str) -> dict[str, int]:
+    """Return the GPUs of a node by type; those without a type under the empty name.
+
+    Examples
+    --------
+    >>> gpu_counts("gpu:a100:4(S:0-1),gpu:v100:2"), gpu_counts("gpu:8,shard:16")
+    ({'a100': 4, 'v100': 2}, {'': 8})
+    """
+    counts: dict[str, int] = {}
+    for part in re.split(r",(?![^(]*\))", text):
+        if count := gpu_count(part):
+            kind = gpu_type(part)
+            counts[kind] = counts.get(kind, 0) + count
+    return counts
+
+
+_ROW_KEY = re.compile(r"(?:^|\s)([A-Za-z][\w/:]*)=")
+
+
+def table_rows(text: str, first: str) -> list[dict[str, str]]:
+    """Return the rows of `scontrol show ... --oneliner`; `(null)` and the like are left out.
+
+    Only operators write the names in it, so that text is safe to read. A row begins with the key `first`.
+
+    Examples
+    --------
+    >>> table_rows("PartitionName=gpu Nodes=n[1-2] QoS=N/A TRES=cpu=4,mem=8M", "PartitionName")
+    [{'PartitionName': 'gpu', 'Nodes': 'n[1-2]', 'TRES': 'cpu=4,mem=8M'}]
+    """
+    rows = []
+    for line in text.splitlines():
+        if not line.startswith(f"{first}="):
+            continue
+        found = list(_ROW_KEY.finditer(line))
+        ends = [each.start() for each in found[1:]] + [len(line)]
+        row = {each[1]: line[each.end() : end].strip() for each, end in zip(found, ends, strict=True)}
+        rows.append({key: value for key, value in row.items() if value not in ("(null)", "N/A", "n/a", "")})
+    return rows
+
+
+def moment_s(text: str) -> float | None:
+    """Return a time such as 2026-11-17T10:17:31 of this machine in Unix seconds; None if it is none."""
+    try:
+        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return None
+
+
+def duration_s(text: str | None) -> float | None:
+    """Return a time limit such as 1-00:30:00 in seconds; None if there is none.
+
+    Examples
+    --------
+    >>> duration_s("1-00:30:00"), duration_s("02:00"), duration_s("UNLIMITED"), duration_s("NONE")
+    (88200.0, 120.0, None, None)
+    """
+    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text or "")
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

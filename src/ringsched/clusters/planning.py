@@ -1,0 +1,352 @@
+"""Plans of a live queue: priority classes in order, and a promise to the first job, so that none starves.
+
+Every function is pure: the same snapshot and settings give the same plan, unless a clock stops the search.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ringsched import api
+from ringsched.clusters.layouts import admits, fitted, free_gpus
+from ringsched.clusters.progress import known_by_end
+from ringsched.engine.problem import problem_of
+from ringsched.errors import Infeasible, InputError
+from ringsched.model import Cluster, Job, Plan, PlannedJob, Scenario, Server
+from ringsched.model.objective import MAKESPAN
+from ringsched.policies.policy import Observer, Settings, Stop
+from ringsched.policies.table import policy_named
+
+ROLLING = "rolling"
+TIME_LIMIT_S = 0.3
+NOW_S = 1e-6  # jobs that start this soon start now
+MOST_CLASSES = 8  # planned one after another; lower ones are planned together with the last
+MOST_PLANNED = 200  # jobs of a class that are planned, for each set of servers they may use
+MOST_SEARCHED = 250_000  # jobs times servers; a larger queue is planned in one pass
+MOST_GUARDED = 50  # waiting jobs that no job of a lower class may delay
+MOST_TRIALS = 10  # simulations of whether some jobs would delay a guarded job
+_FILLS = 2  # times that the rest of a class is planned again without jobs that would delay others
+_LATER_SHARE = 1e-9
+_IN_ORDER = "fifo"
+_FALLBACK = "longest-first"  # it always terminates
+_SMALL = Cluster(servers=(Server(name="s", gpus=1),), inter_server_gbps=1, intra_server_gbps=1, reduce_gbps=1)
+_PLACE = re.compile(r"jobs\[(\d+)\]")
+
+
+class _Stopper(Observer):
+    """Ends a search when the controller is asked to end."""
+
+    def __init__(self, should_stop: Callable[[], bool] | None) -> None:
+        self._should_stop = should_stop
+
+    def should_stop(self) -> bool:
+        return self._should_stop is not None and self._should_stop()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedQueue:
+    """When and where jobs run.
+
+    Parameters
+    ----------
+    entries
+        Every planned job by name, with the jobs that run already.
+    starts
+        Names of the waiting jobs that start now.
+    left
+        Jobs that cannot be planned, each with the reason.
+    promise
+        The first job that cannot start now, and the start it is promised, in seconds from now.
+    """
+
+    entries: Mapping[str, PlannedJob]
+    starts: tuple[str, ...] = ()
+    left: Mapping[str, InputError] = field(default_factory=dict)
+    promise: tuple[str, float] | None = None
+
+    @property
+    def makespan_s(self) -> float:
+        """When the last job ends, from now."""
+        return max((entry.finish_s for entry in self.entries.values()), default=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planner:
+    """How the queue is planned.
+
+    Parameters
+    ----------
+    policy
+        `rolling`, a short search on the present queue; or any name from `list_policies()`.
+    objective
+        What a search minimises.
+    time_limit_s, iterations
+        Limits of a search; with `iterations` alone it is reproducible.
+    """
+
+    policy: str = ROLLING
+    objective: str = MAKESPAN.name
+    time_limit_s: float | None = None
+    iterations: int | None = None
+    should_stop: Callable[[], bool] | None = None
+
+    def check(self) -> None:
+        """Raise if the settings are incompatible."""
+        self._plan(Scenario(cluster=_SMALL), 1)
+
+    def plan(
+        self, scenario: Scenario, *, num_servers: Mapping[str, int] | None = None, late: str = ""
+    ) -> PlannedQueue:
+        """Plan the queue around the running jobs.
+
+        Classes of equal `priority` are planned one after another, the highest first. In a class the policy
+        is free, but no job may start now that delays the first job of the class or a job of a higher class.
+        The first job itself starts as soon as it can.
+
+        Parameters
+        ----------
+        scenario
+            Waiting jobs in the order of submission.
+        num_servers
+            On how many servers a job must be, by name; others have any balanced layout.
+        late
+            A first job that missed its promise. No job behind it starts on a server that it may use.
+        """
+        running = [job for job in scenario.jobs if job.is_running]
+        queue = _Queue(base=scenario, fixed=running, num_servers=num_servers or {})
+        classes = _classes(job for job in scenario.jobs if not job.is_running)
+        for jobs in classes:
+            self._plan_class(queue, jobs, len(classes), late)
+        if not classes:
+            queue.entries |= self._entries(queue, (), 1)
+        queue.postpone()
+        if any(name in queue.num_servers for name in queue.starts):  # other servers than planned, other times
+            plan = api.plan(queue.scenario(()), _IN_ORDER)
+            queue.entries |= {entry.name: entry for entry in plan.jobs}
+        return PlannedQueue(
+            entries=queue.entries, starts=tuple(queue.starts), left=queue.left, promise=queue.promise
+        )
+
+    def _plan_class(self, queue: _Queue, jobs: Sequence[Job], num_classes: int, late: str) -> None:
+        jobs = _first_of_each_kind(jobs)
+        entries = self._entries(queue, jobs, num_classes)
+        queue.entries |= entries
+        jobs = [job for job in jobs if job.name in entries]
+        head = next((job for job in jobs if job.submit_s == 0), None)
+        if head is not None and not queue.guarded:  # no higher class waits, so it starts as soon as it can
+            first = entries[head.name]
+            if first.start_s > NOW_S or queue.fit(head, first) is None:
+                alone = api.plan(queue.scenario((head,)), _IN_ORDER)
+                first = next(entry for entry in alone.jobs if entry.name == head.name)
+            if first.start_s <= NOW_S and (fit := queue.fit(head, first)) is not None:
+                queue.fix(head, fit)
+            else:
+                queue.promise = (head.name, first.start_s)
+        if head is not None and head.name not in queue.starts:
+            queue.guarded.append(head)
+            if head.name == late:
+                queue.blocked_for = head
+        waiting = [job for job in jobs if job.name not in queue.starts]
+        for _ in range(_FILLS):
+            planned = [job for job in waiting if entries[job.name].start_s <= NOW_S]
+            due = queue.due(planned, entries)
+            harmless = self._harmless(queue, [job for job in planned if job.name in due], due)
+            for job in harmless:
+                queue.fix(job, due[job.name])
+            waiting = [job for job in waiting if job not in planned]
+            if len(harmless) == len(planned) or not waiting:
+                break
+            entries = self._entries(queue, waiting, num_classes)  # shorter jobs may fit before the first
+            waiting = [job for job in waiting if job.name in entries]
+        queue.guarded += [job for job in jobs if job.name not in queue.starts and job not in queue.guarded]
+        del queue.guarded[MOST_GUARDED:]
+
+    def _harmless(
+        self, queue: _Queue, due: Sequence[Job], entries: Mapping[str, PlannedJob]
+    ) -> Sequence[Job]:
+        """Return those of the jobs whose start delays no guarded job."""
+        if not queue.guarded or not due:
+            return due
+        promised_s = self._starts_s(queue, queue.guarded)
+
+        def delays(jobs: Sequence[Job]) -> bool:
+            trial = replace(
+                queue,
+                fixed=list(queue.fixed),
+                starts=list(queue.starts),
+                guarded=list(queue.guarded),
+                entries=dict(queue.entries),
+            )
+            for job in jobs:
+                trial.fix(job, entries[job.name])
+            then_s = self._starts_s(trial, trial.guarded)
+            return any(
+                start_s > promised_s[name] + max(NOW_S, _LATER_SHARE * start_s)
+                for name, start_s in then_s.items()
+            )
+
+        chosen: list[Job] = []
+        groups = [list(due)]
+        for _ in range(MOST_TRIALS):
+            if not groups:
+                break
+            group = groups.pop(0)
+            if not delays([*chosen, *group]):
+                chosen += group
+            elif len(group) > 1:
+                groups[:0] = [group[: len(group) // 2], group[len(group) // 2 :]]
+        return chosen
+
+    def _starts_s(self, queue: _Queue, jobs: Sequence[Job]) -> dict[str, float]:
+        """Return when jobs start if they come first, in this order."""
+        problem = problem_of(queue.scenario(jobs))
+        found = policy_named(_IN_ORDER).candidate(problem, Settings(order=_IN_ORDER))
+        assert found is not None  # it has no horizon
+        first = len(queue.fixed)
+        return {job.name: problem.seconds_at(found.run.starts[first + at]) for at, job in enumerate(jobs)}
+
+    def _entries(self, queue: _Queue, jobs: Sequence[Job], num_classes: int) -> dict[str, PlannedJob]:
+        """Return the plan of some jobs; one that cannot be planned is left out with a reason.
+
+        A running job that its owner released counts as if about to end.
+        """
+        scenario = queue.scenario(jobs)
+        while True:
+            try:
+                return {entry.name: entry for entry in self._plan(scenario, num_classes).jobs}
+            except InputError as error:
+                place = _PLACE.match(error.place or "")
+                if place is None:
+                    raise
+                known, at = list(scenario.jobs), int(place[1])
+                bad = known.pop(at)
+                if bad.running_on is None:
+                    queue.left[bad.name] = InputError(error.problem, field=error.field)
+                else:
+                    known.insert(at, known_by_end(bad.name, bad.running_on, 1.0))
+                    queue.fixed[at] = known[at]
+                scenario = scenario.replace(jobs=tuple(known))
+
+    def _plan(self, scenario: Scenario, num_classes: int) -> Plan:
+        try:
+            size = len(scenario.jobs) * len(scenario.cluster.servers)
+            if self.policy == ROLLING and size > MOST_SEARCHED:
+                return api.plan(scenario, _FALLBACK, objective=self.objective)
+            if self.policy not in (ROLLING, "search"):
+                return api.plan(scenario, self.policy, objective=self.objective)
+            unlimited = self.time_limit_s is None and self.iterations is None
+            limit_s = TIME_LIMIT_S if unlimited else self.time_limit_s
+            return api.plan(
+                scenario,
+                "search",
+                objective=self.objective,
+                stop=Stop(
+                    time_limit_s=None if limit_s is None else limit_s / num_classes,
+                    max_schedules=self.iterations,
+                ),
+                observer=_Stopper(self.should_stop),
+            )
+        except (
+            Infeasible
+        ):  # of the horizon or of the size for a proof; use another policy so that jobs still run
+            return api.plan(scenario, _FALLBACK, objective=self.objective)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Queue:
+    """What is decided so far: jobs on their GPUs, and waiting jobs that no other job may delay."""
+
+    base: Scenario
+    fixed: list[Job]
+    num_servers: Mapping[str, int]
+    starts: list[str] = field(default_factory=list)
+    guarded: list[Job] = field(default_factory=list)
+    entries: dict[str, PlannedJob] = field(default_factory=dict)
+    left: dict[str, InputError] = field(default_factory=dict)
+    promise: tuple[str, float] | None = None
+    blocked_for: Job | None = None  # no job starts on a server that this one may use
+
+    def scenario(self, jobs: Iterable[Job]) -> Scenario:
+        """Return the scenario of some waiting jobs."""
+        return self.base.replace(jobs=(*self.fixed, *jobs))
+
+    def fix(self, job: Job, entry: PlannedJob) -> None:
+        """Put a job that starts now on its GPUs."""
+        self.fixed.append(job.replace(running_on=entry.gpus, submit_s=0.0))
+        self.starts.append(job.name)
+        self.entries[job.name] = entry
+        self.guarded = [guarded for guarded in self.guarded if guarded.name != job.name]
+
+    def postpone(self) -> None:
+        """Move planned starts of now that were refused to the promised start, or the next end."""
+        started = {job.name for job in self.fixed}
+        ends_s = [entry.finish_s for name, entry in self.entries.items() if name in started]
+        later_s = self.promise[1] if self.promise is not None else min(ends_s, default=0.0)
+        for name, entry in self.entries.items():
+            if entry.start_s <= NOW_S and name not in started:
+                self.entries[name] = replace(
+                    entry, start_s=entry.start_s + later_s, finish_s=entry.finish_s + later_s
+                )
+
+    def fit(
+        self, job: Job, entry: PlannedJob, free: Mapping[str, list[int]] | None = None
+    ) -> PlannedJob | None:
+        """Return the entry of a job that starts now, in the layout it needs; None if that is not free."""
+        num_servers = self.num_servers.get(job.name, len(entry.gpus))
+        cluster = self.base.cluster
+        return fitted(entry, job, num_servers, cluster, free or free_gpus(cluster, self.fixed))
+
+    def due(self, jobs: Sequence[Job], entries: Mapping[str, PlannedJob]) -> dict[str, PlannedJob]:
+        """Return the jobs that can start now beside each other, on no blocked server."""
+        blocked = self.blocked_for
+        servers = {server.name: server for server in self.base.cluster.servers}
+        found: dict[str, PlannedJob] = {}
+        free = free_gpus(self.base.cluster, self.fixed)
+        for job in jobs:
+            fit = self.fit(job, entries[job.name], free)
+            if fit is None or (blocked and any(admits(servers[name], blocked) for name in fit.gpus)):
+                continue
+            found[job.name] = fit
+            for name, held in fit.gpus.items():
+                free[name] = [gpu for gpu in free[name] if gpu not in held]
+        return found
+
+
+def _classes(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Return the jobs by priority, the highest class first, each in the order of submission."""
+    by_priority: dict[int, list[Job]] = {}
+    for job in jobs:
+        by_priority.setdefault(job.priority, []).append(job)
+    ordered = [by_priority[priority] for priority in sorted(by_priority, reverse=True)]
+    last = [job for jobs in ordered[MOST_CLASSES - 1 :] for job in jobs]
+    return [*ordered[: MOST_CLASSES - 1], *([last] if last else [])]
+
+
+def _first_of_each_kind(jobs: Iterable[Job]) -> list[Job]:
+    """Return the first jobs for each set of servers; later ones wait behind them anyway."""
+    count: dict[tuple[tuple[str, str], ...], int] = {}
+    found = []
+    for job in jobs:
+        kind = tuple(sorted(job.requires.items()))
+        count[kind] = count.get(kind, 0) + 1
+        if count[kind] <= MOST_PLANNED:
+            found.append(job)
+    return found
+
+
+def with_possible(
+    empty: Scenario, fixed: Sequence[Job], planned: Sequence[Job], left: dict[str, str]
+) -> Scenario:
+    """Return the scenario of the jobs that can be in one; `left` gets the reasons of those that cannot."""
+    jobs = list(planned)
+    while True:
+        try:
+            return empty.replace(jobs=(*fixed, *jobs))
+        except InputError as error:
+            place = _PLACE.match(error.place or "")
+            at = -1 if place is None else int(place[1]) - len(fixed)
+            if at < 0:
+                raise
+            left[jobs.pop(at).name] = str(InputError(error.problem, field=error.field))

@@ -5,6 +5,7 @@ What a cluster is comes from a `ClusterBackend`. Between its `snapshot` and its 
 
 from __future__ import annotations
 
+import gc
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -185,6 +186,13 @@ class Controller:
 
     def cycle(self) -> Cycle:
         """Run one cycle: read the cluster, plan, and act."""
+        gc.disable()  # with 10,000 jobs, looking for cycles among new objects takes a fifth of the time
+        try:
+            return self._cycle()
+        finally:
+            gc.enable()
+
+    def _cycle(self) -> Cycle:
         snapshot = self.backend.snapshot()
         planned = self._plan(snapshot)
         decisions = decide(snapshot, planned)

@@ -143,7 +143,7 @@ def lower_bounds(scenario: Scenario, objective: str = MAKESPAN.name) -> tuple[Bo
     >>> import ringsched
     >>> scenario = ringsched.load_scenario("examples/first.toml")
     >>> [bound.name for bound in ringsched.lower_bounds(scenario, "mean-completion")]
-    ['priced-gpus', 'squashed-area', 'best-cases']
+    ['priced-placements', 'priced-gpus', 'squashed-area', 'best-cases']
     """
     problem = problem_of(instance(scenario, "scenario", Scenario))
     return _lower_bounds(problem, objective_named(objective))

@@ -85,10 +85,10 @@ def deadlines_met(scenario: Scenario, finishes_s: Sequence[float]) -> tuple[int,
     Examples
     --------
     >>> import ringsched
-    >>> scenario = ringsched.load_scenario("examples/first.toml", ["jobs.*.deadline_s=800"])
+    >>> scenario = ringsched.load_scenario("examples/first.toml", ["jobs.*.deadline_s=4000"])
     >>> plan = ringsched.plan(scenario, "longest-first")
     >>> deadlines_met(scenario, [job.finish_s for job in plan.jobs])
-    (6, 8)
+    (5, 11)
     """
     late = [
         finish_s > job.deadline_s * (1 + 1e-9)

@@ -69,6 +69,8 @@ REASONS: dict[str, Callable[[Bound], str]] = {
     "after-running": lambda bound: (
         f"{_amount(bound, 'gpu_seconds')} GPU-seconds left for {bound.terms['gpus']} GPUs"
         f"{_after(bound, 'from_s')}, as running jobs end"
+        if bound.terms["gpu_seconds"]
+        else f"running jobs end after {_time(bound, 'from_s')} at the earliest"
     ),
     "few-at-once": lambda bound: (
         f"jobs of {bound.terms['least']} or more GPUs need {_time(bound, 'durations_s')}, "

@@ -83,7 +83,7 @@ class _Search:
         if settings.max_wait_s is not None and problem.queued:  # which simple policies do not know
             return self._improved(None, bound_s)
         is_ready = is_settled(run_trial)
-        simple = min(self._best_fit_runs(), key=self._value_s)
+        simple = min(self._best_fit_runs(), key=lambda run: (self._value_s(run), math.fsum(run.finishes)))
         if not is_ready:  # the time of the compiler does not count
             self.began_s = time.monotonic()
         value_s = self._value_s(simple)

@@ -45,10 +45,10 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         if getattr(module, "problem_of", None) is original:
             monkeypatch.setattr(module, "problem_of", counting_problem)
     compute = {
-        objective: counting(f"bounds on {objective.name}", function)
-        for objective, function in lower_bound._ALL_OF.items()
+        objective: (counting(f"bounds on {objective.name}", first), *others)
+        for objective, (first, *others) in lower_bound.ALL_OF.items()
     }
-    monkeypatch.setattr(lower_bound, "_ALL_OF", compute)
+    monkeypatch.setattr(lower_bound, "ALL_OF", compute)
     return counted
 
 

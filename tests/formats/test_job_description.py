@@ -232,7 +232,7 @@ def test_files_agree(tmp_path_factory: pytest.TempPathFactory, **stated: Any) ->
     assert load_scenario(as_toml).jobs == wanted
     assert (job_given(",".join(f"{key}={value}" for key, value in fields.items())),) == wanted
     comment = comment_of({key: value for key, value in fields.items() if key != "name"})
-    assert parse_comment(comment, 7).job == wanted[0].replace(name="job-7")
+    assert parse_comment(comment, "7") == wanted[0].replace(name="job-7")
 
 
 # Wrong input.

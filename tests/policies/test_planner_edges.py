@@ -55,10 +55,10 @@ def test_servers_selected_for_a_slack(gpus: int, slack: float, servers: list[int
 def selected_servers(problem: Problem, slack: float | None) -> list[int]:
     """The servers LBSGF takes for the first job on an idle cluster."""
     arrays = arrays_of(problem)
-    state, order = new_state(arrays), new_scratch(arrays).order
+    state, scratch = new_state(arrays), new_scratch(arrays)
     needed = Runner(problem, [0.0], slack=slack)._queue.needed[0]
-    first, end = _select(arrays, state, order, needed)
-    return sorted(order[first:end].tolist())
+    first, end = _select(arrays, state, scratch, needed)
+    return sorted(scratch.order[first:end].tolist())
 
 
 def waiting_for(*finishes: float, submit_s: float = 0.0) -> Scenario:
@@ -139,6 +139,7 @@ def test_bounds_and_their_terms_are_in_seconds() -> None:
         "side-by-side": (2.0, {"from_s": 0.0, "unit": 3, "at_once": 1, "durations_s": 2.0}),
         "wide-jobs": (2.0, {"from_s": 0.0, "least": 2, "gpu_seconds": 8.0, "gpus": 4}),
         "long-jobs": (2.0, {"release_s": 0.0, "short_s": 1.0, "long_s": 1.0}),
+        "few-at-once": (2.0, {"from_s": 0.0, "least": 3, "at_once": 1, "durations_s": 2.0}),
     }
 
 

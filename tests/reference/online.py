@@ -85,7 +85,7 @@ def simulate(
         online.complete(completed, now)
         online.admit(now)
         online.place(now)
-        release = online.next_release()
+        release = online.next_release(now)
         if not online.running and release is None:
             assert not online.queue
             return OnlineResult(
@@ -190,7 +190,7 @@ class Online(Trial):
             case "quiet-links":
                 return quiet_links(self, job)
             case "free-links":
-                return free_links(self, job, self.scenario.contention.lanes or 1)
+                return free_links(self, job, self.state, self.scenario.contention.lanes or 1)
             case "lwf":
                 return least_workload(self.state, job, 1)
         raise ValueError(f"no rule {self.rule!r}")

@@ -56,8 +56,9 @@ def _names_in_scenario(
 
 
 def order_option(help: str = "Queue order instead of that of the policy:") -> Decorator[Any]:
-    """Return the option that sets the queue order."""
-    return option("--order", metavar="NAME", type=ORDER, help=f"{help} {', '.join(ORDERS)}.", group=SEARCH)
+    """Return the option that sets the queue order; after a colon the help lists all orders."""
+    shown = f"{help} {', '.join(ORDERS)}." if help.endswith(":") else help
+    return option("--order", metavar="NAME", type=ORDER, help=shown, group=SEARCH)
 
 
 def objective_option(

@@ -183,7 +183,7 @@ class _Shown(Observer):
     help="easy: a job may overtake the head of the queue if that does not delay the head.",
 )
 @set_option
-@order_option("Queue order, for policies that do not re-plan:")
+@order_option("Queue order; `ringsched policies --online` lists them.")
 @objective_option(None, stated="mean-completion with rolling, else makespan", group=SEARCH)
 @limit_options("each search of rolling", schedules="1000")
 @option(
@@ -191,7 +191,7 @@ class _Shown(Observer):
     "every_s",
     metavar="DURATION",
     type=DURATION,
-    help="Shortest time between two plans, for policies that re-plan.",
+    help="Shortest time between two plans.",
     group=SEARCH,
 )
 @option(
@@ -199,7 +199,7 @@ class _Shown(Observer):
     "max_wait_s",
     metavar="DURATION",
     type=DURATION,
-    help="Jobs that have waited so long go first, for policies that do not re-plan.",
+    help="Jobs that have waited so long go first.",
     group=SEARCH,
 )
 @option(

@@ -68,6 +68,10 @@ class Bound:
                     number(each, f"terms.{key}[{at}]")
             elif not isinstance(value, str):
                 number(value, f"terms.{key}")
+        settle(
+            self,
+            terms={key: tuple(each) if isinstance(each, list) else each for key, each in terms.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,10 +167,27 @@ def _earliest_finish(
         start = ready
         for server in range(len(instance.capacity)):
             start = max(start, _free_at(instance, stack, level, num_running, server, option))
+        start = _after_windows(instance, option, start)
         earliest = min(earliest, start + instance.shortest[option])
         if earliest <= enough:
             break
     return earliest
+
+
+@part
+def _after_windows(instance: Instance, option: int, start: float) -> float:
+    """Return the first instant from which on its servers are available as long as it runs at least."""
+    moved = len(instance.window_end) > 0
+    while moved:
+        moved = False
+        for server in range(len(instance.capacity)):
+            if instance.held[option, server] > 0:
+                for at in range(instance.window_first[server], instance.window_first[server + 1]):
+                    ends = start + instance.shortest[option]
+                    if instance.window_begin[at] < ends and start < instance.window_end[at]:
+                        start = instance.window_end[at]
+                        moved = True
+    return start
 
 
 @part

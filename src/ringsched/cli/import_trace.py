@@ -26,6 +26,7 @@ from ringsched.formats.traces.values import UNITS_S
 from ringsched.formatting import counted, duration
 from ringsched.importing import ImportedTrace, ImportReport, import_trace
 from ringsched.importing.models import DRAWN, NO_COMMUNICATION, UNKNOWN_MODELS
+from ringsched.importing.trace import no_garbage_collection
 from ringsched.workloads.mixes import MODEL_MIXES
 
 # What the readers of single formats ask for; a format has those that it takes.
@@ -216,7 +217,7 @@ def _import(
         options["where"] = options["where"] or None
     with Working(f"importing {file}"), options_for_arguments(RENAMED_OPTIONS):
         trace = import_trace(file, format, as_plan=plan_file is not None, **options)
-    with Working("writing the scenario"):
+    with Working("writing the scenario"), no_garbage_collection():
         put_scenario(trace.scenario, output)
     if plan_file is not None and trace.plan is not None:
         save_plan(trace.plan, plan_file)

@@ -100,8 +100,7 @@ def _lines(entries: Iterable[object], depth: int) -> Iterator[str]:
     yield "[]" if before == "[\n" else f"\n{' ' * depth}]"
 
 
-def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+_dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def save_scenario(scenario: Scenario, path: str | os.PathLike[str]) -> None:

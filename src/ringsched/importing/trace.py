@@ -139,14 +139,14 @@ def import_trace(
     given = None if cluster is None else surroundings_of(cluster)
     recorded = None if recorded_on is None else surroundings_of(recorded_on, "recorded_on")
     tally = Tally(Path(path), strict=strict)
-    with _no_garbage_collection():
+    with no_garbage_collection():
         rows = _read(Path(path), format, options, tally)
         imported = (_as_plan if as_plan else _as_queue)(rows, given, recorded, wanted, tally, options, format)
         return _reported(imported, wanted, tally, options, format)
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """Let a million rows be made without searching them for cycles repeatedly."""
     was_enabled = gc.isenabled()
     gc.disable()

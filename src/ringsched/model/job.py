@@ -214,8 +214,18 @@ class Job(Replaceable):
 
     def expanded(self) -> dict[str, Any]:
         """Return the fields as a scenario file writes them, defaults filled in, absent optionals left out."""
-        always = ("name", "gpus", "iterations", "gradient_mb", "minibatch", "forward_ms", "backward_ms")
-        fields = {key: getattr(self, key) for key in (*always, "submit_s", "weight", "server_slack")}
+        fields: dict[str, Any] = {  # written out, as a trace has a million jobs
+            "name": self.name,
+            "gpus": self.gpus,
+            "iterations": self.iterations,
+            "gradient_mb": self.gradient_mb,
+            "minibatch": self.minibatch,
+            "forward_ms": self.forward_ms,
+            "backward_ms": self.backward_ms,
+            "submit_s": self.submit_s,
+            "weight": self.weight,
+            "server_slack": self.server_slack,
+        }
         if self.estimate_s is not None:
             fields["estimate_s"] = self.estimate_s
         if self.running_on is not None:
@@ -223,7 +233,7 @@ class Job(Replaceable):
             fields["done_iterations"] = self.done_iterations
         if self.buckets != 1:
             fields["buckets"] = self.buckets
-        if self.requires:
+        if self.requires is not NO_LABELS and self.requires:
             fields["requires"] = self.requires.expanded()
         if self.layout != ANY_LAYOUT:
             fields["layout"] = self.layout

@@ -20,13 +20,13 @@ NUM_SCENARIOS = 1000
 
 @st.composite
 def eligible_scenarios(draw: st.DrawFn) -> Scenario:
-    """Tiny scenarios, some with labels, layouts and time limits."""
+    """Tiny scenarios, some with labels, windows, layouts and time limits."""
     scenario = draw(tiny_scenarios(max_jobs=4, max_servers=3, max_iterations=20))
     if draw(st.booleans()):
         return scenario
     kinds = [draw(st.sampled_from(["a", "b"])) for _ in scenario.cluster.servers]
     servers = [
-        server.replace(labels={"kind": kind})
+        server.replace(labels={"kind": kind}, unavailable_windows=draw(windows(scenario)))
         for server, kind in zip(scenario.cluster.servers, kinds, strict=True)
     ]
     jobs = [
@@ -46,6 +46,12 @@ def eligible_scenarios(draw: st.DrawFn) -> Scenario:
     except ringsched.InputError:  # a job has no place
         return scenario
     return changed
+
+
+def windows(scenario: Scenario) -> st.SearchStrategy[tuple[tuple[float, float], ...]]:
+    """Windows of a server; most have none."""
+    slot_s = scenario.time.slot_s
+    return st.sampled_from([(), (), ((0.0, 4 * slot_s),), ((3 * slot_s, 9.5 * slot_s),)])
 
 
 def hold(instance: Scenario, time_limit_s: float) -> None:

@@ -166,3 +166,19 @@ def test_the_verifier_knows_the_makespan_arguments(name: str) -> None:
     others = tuple(other for other in plan.bounds if other.name != name)
     found = ringsched.verify(problem, plan.replace(bounds=(raised, *others))).violations
     assert any(f"bound {name!r} is" in violation.message for violation in found)
+
+
+def test_no_job_starts_before_its_servers_are_open() -> None:
+    """Both servers are needed for 6 s, and one is closed from 5 s to 9 s; the other job is done before."""
+    first, second = cluster(2, 2).servers
+    servers = (first, second.replace(unavailable_windows=((5, 9),)))
+    wide, short = job("wide", gpus=4, iterations=60), job("short", gpus=2, iterations=40)
+    problem = scenario(cluster(servers=servers), wide, short)
+    assert found(problem, "longest-job").value_s == found(problem, "work-left").value_s == 15
+    assert found(problem, "best-cases", "mean-completion").value_s == (15 + 4) / 2
+    for objective in ("makespan", "mean-completion"):
+        plan = ringsched.plan(problem, "search", objective=objective)
+        assert ringsched.verify(problem, plan).valid
+        assert plan.gap == 1
+    late = plan.replace(bounds=(found(problem, "best-cases", "mean-completion").replace(value_s=9.6),))
+    assert not ringsched.verify(problem, late).valid

@@ -18,7 +18,7 @@ from ringsched.model.objective import Objective
 
 def best_cases(problem: Problem, fastest: Fastest, objective: Objective) -> Bound:
     """No job can end before its release plus its shortest duration, and so neither can their mean."""
-    earliest = [release + best for release, best in zip(problem.release, fastest.best, strict=True)]
+    earliest = [release + best for release, best in zip(fastest.start, fastest.best, strict=True)]
     return Bound(
         name="best-cases",
         value_s=objective_value(problem, earliest, objective),
@@ -37,7 +37,7 @@ def squashed_area(problem: Problem, fastest: Fastest, objective: Objective) -> B
     """
     weights = [objective.weight(job) for job in problem.scenario.jobs]
     lengths = [gpus * best / problem.num_gpus for gpus, best in zip(problem.gpus, fastest.best, strict=True)]
-    instants = mean_instants(problem.release, lengths, weights)
+    instants = mean_instants(fastest.start, lengths, weights)
     earliest = [instant + best / 2 for instant, best in zip(instants, fastest.best, strict=True)]
     return Bound(
         name="squashed-area",
@@ -118,7 +118,7 @@ def priced_gpus(problem: Problem, fastest: Fastest, objective: Objective) -> Bou
     weights /= math.fsum(weights)  # so that a weighted sum is the mean, and a price is in its unit
     seconds = problem.clock.seconds
     release, gpus, duration = (
-        np.array(values, dtype=float) for values in (problem.release, problem.gpus, fastest.best)
+        np.array(values, dtype=float) for values in (fastest.start, problem.gpus, fastest.best)
     )
 
     def total(prices: Prices) -> float:

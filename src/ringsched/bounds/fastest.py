@@ -1,4 +1,4 @@
-"""The fastest run of a job: the exact minimum over all placements, without any other job.
+"""The fastest run of a job: the exact minimum over all placements, without any other job, and its start.
 
 The core's best case takes the fewest servers and the fastest uplink as if they always came together.
 Here a job that spans servers gets only servers that exist: those behind slow uplinks slow it down, a job
@@ -40,6 +40,7 @@ class Fastest:
     packed: tuple[float, ...]  # in one server
     spread: tuple[float, ...]  # over several
     best: tuple[float, ...]  # the shorter of the two
+    start: tuple[float, ...]  # the earliest, an instant
 
 
 def fastest_of(problem: Problem) -> Fastest:
@@ -57,7 +58,40 @@ def fastest_of(problem: Problem) -> Fastest:
             alone = [Speed(problem.network.inside(gpus), 1)] if gpus <= largest else []
             packed.append(_duration(problem, job, alone))
             spread.append(_duration(problem, job, speeds.get(gpus, [])))
-    return Fastest(tuple(packed), tuple(spread), tuple(map(min, packed, spread)))
+    best = tuple(map(min, packed, spread))
+    return Fastest(tuple(packed), tuple(spread), best, earliest_starts(problem, best))
+
+
+_ROUNDING = 1 - 1e-9
+
+
+def earliest_starts(problem: Problem, durations: Sequence[float]) -> tuple[float, ...]:
+    """Return the instants before which the jobs cannot start, if they take at least so long.
+
+    A job starts at its release, or later because of windows. Servers that are open from its start for its
+    whole duration, and that it may use, have enough GPUs for it. If they do not at its release, they first
+    do at the end of a window.
+    """
+    eligibility = problem.eligibility
+    if not eligibility.has_windows:
+        return problem.release
+    windows = [(begin, end, at) for at, each in enumerate(eligibility.windows) for begin, end in each]
+    begins, ends, servers = (np.array(column) for column in zip(*windows, strict=True))
+    capacity = np.array(problem.network.capacity[: problem.num_servers])
+    usable = [np.where(allowed, capacity, 0) for allowed in eligibility.classes]
+
+    def start(job: int) -> float:
+        gpus = usable[eligibility.class_of[job]]
+        release = problem.release[job]
+        instants: list[float] = [release, *np.unique(ends[ends > release]).tolist()]
+        for instant in instants:
+            closed = (begins < (instant + durations[job]) * _ROUNDING) & (instant < ends)
+            if gpus.sum() - gpus[np.unique(servers[closed])].sum() >= problem.gpus[job]:
+                return instant
+        return release  # the job fits nowhere, and another check finds that
+
+    queued = frozenset(problem.queued)
+    return tuple(start(job) if job in queued else problem.release[job] for job in range(problem.num_jobs))
 
 
 def spread_speeds(network: Network, sizes: Sequence[int]) -> dict[int, list[Speed]]:

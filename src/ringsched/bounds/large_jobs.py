@@ -137,7 +137,7 @@ def length_by_classes(work: Work, release: Any, unit: int, job: int) -> Any:
     paid = sum(
         min((taken * size + extra * (size // unit)) * packed, taken * size * spread)
         for size, packed, spread, released in zip(
-            gpus, fastest.packed, fastest.spread, work.problem.release, strict=True
+            gpus, fastest.packed, fastest.spread, fastest.start, strict=True
         )
         if released >= release
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ringsched.bounds.fastest import earliest_starts
 from ringsched.bounds.work import Work, choices
 from ringsched.engine.problem import Problem
 from ringsched.model import Bound
@@ -14,29 +15,30 @@ from ringsched.model import Bound
 
 def core_bounds(problem: Problem) -> list[Bound]:
     """Return the longest job, the area, and the jobs too large to run side by side."""
-    bounds = [_longest_job(problem), _area(problem)]
+    starts = earliest_starts(problem, problem.best_case)
+    bounds = [_longest_job(problem, starts), _area(problem, starts)]
     if any(_is_large(problem, job) for job in range(problem.num_jobs)):
-        bounds.append(_large_jobs(problem))
+        bounds.append(_large_jobs(problem, starts))
     return bounds
 
 
-def _longest_job(problem: Problem) -> Bound:
-    """No job can end before its release plus its best case."""
-    job = max(range(problem.num_jobs), key=lambda job: problem.release[job] + problem.best_case[job])
+def _longest_job(problem: Problem, starts: Sequence[float]) -> Bound:
+    """No job can end before its earliest start plus its best case."""
+    job = max(range(problem.num_jobs), key=lambda job: starts[job] + problem.best_case[job])
     seconds = problem.clock.seconds
     return Bound(
         name="longest-job",
-        value_s=seconds(problem.release[job] + problem.best_case[job]),
+        value_s=seconds(starts[job] + problem.best_case[job]),
         terms={
             "job": problem.scenario.jobs[job].name,
-            "release_s": seconds(problem.release[job]),
+            "release_s": seconds(starts[job]),
             "best_case_s": seconds(problem.best_case[job]),
         },
     )
 
 
-def _area(problem: Problem) -> Bound:
-    """What is released from some instant on must fit into the GPUs from then on."""
+def _area(problem: Problem, starts: Sequence[float]) -> Bound:
+    """What cannot start before some instant must fit into the GPUs from then on."""
     num_gpus, clock = problem.num_gpus, problem.clock
 
     def end(release: float, area: float) -> float:
@@ -44,7 +46,8 @@ def _area(problem: Problem) -> Bound:
             return release + -(-area // num_gpus)
         return release + area / num_gpus
 
-    release, area, _ = _worst_release(problem, lambda job: problem.gpus[job] * problem.best_case[job], end)
+    areas = [gpus * best for gpus, best in zip(problem.gpus, problem.best_case, strict=True)]
+    release, area, _ = _worst_release(starts, areas, end)
     return Bound(
         name="area",
         value_s=clock.seconds(end(release, area)),
@@ -56,12 +59,11 @@ def _area(problem: Problem) -> Bound:
     )
 
 
-def _large_jobs(problem: Problem) -> Bound:
+def _large_jobs(problem: Problem, starts: Sequence[float]) -> Bound:
     """Jobs with more than half of the GPUs run one after the other."""
+    durations = [best if _is_large(problem, job) else 0 for job, best in enumerate(problem.best_case)]
     release, total, num_jobs = _worst_release(
-        problem,
-        lambda job: problem.best_case[job] if _is_large(problem, job) else 0,
-        lambda release, total: release + total if total else -math.inf,
+        starts, durations, lambda release, total: release + total if total else -math.inf
     )
     seconds = problem.clock.seconds
     return Bound(
@@ -76,17 +78,17 @@ def _is_large(problem: Problem, job: int) -> bool:
 
 
 def _worst_release(
-    problem: Problem, amount: Callable[[int], float], end: Callable[[float, float], float]
+    starts: Sequence[float], amounts: Sequence[float], end: Callable[[float, float], float]
 ) -> tuple[float, float, int]:
-    """Return the release r with the latest `end(r, total of jobs released at or after r)`.
+    """Return the earliest start r with the latest `end(r, total of jobs that start at r or later)`.
 
-    Returns r, the total, and how many jobs are in it; ties go to the earliest release.
+    Returns r, the total, and how many jobs are in it; ties go to the first such r.
     """
     latest: tuple[float, float, float, int] | None = None
     total: float = 0
     num_jobs = 0
-    for job in sorted(range(problem.num_jobs), key=lambda job: (-problem.release[job], job)):
-        added, release = amount(job), problem.release[job]
+    for job in sorted(range(len(starts)), key=lambda job: (-starts[job], job)):
+        added, release = amounts[job], starts[job]
         total += added
         num_jobs += added > 0
         reached = end(release, total)

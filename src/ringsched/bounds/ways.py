@@ -51,7 +51,7 @@ def ways_of(problem: Problem, fastest: Fastest) -> Ways:
     ways = []
     for job in problem.queued:
         in_one, in_several = free[eligible.class_of[job]]
-        gpus, release = problem.gpus[job], problem.release[job]
+        gpus, release = problem.gpus[job], fastest.start[job]
         for packed, since, duration in (
             (True, in_one[gpus], fastest.packed[job]),
             (False, in_several[gpus], fastest.spread[job]),

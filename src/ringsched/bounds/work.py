@@ -19,7 +19,7 @@ MOST_CHOICES = 64  # of a threshold over the sizes of jobs: enough, and the work
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Sizes, releases and shortest durations of all jobs, in the clock's units."""
+    """Sizes, earliest starts and shortest durations of all jobs, in the clock's units."""
 
     problem: Problem
     fastest: Fastest
@@ -52,13 +52,13 @@ def work_of(problem: Problem) -> Work:
     fastest = fastest_of(problem)
     kind: Any = np.float64
     if problem.clock.slotted:
-        last = max(map(sum, zip(problem.release, fastest.best, strict=True)))
+        last = max(map(sum, zip(fastest.start, fastest.best, strict=True)))
         kind = np.int64 if last * max(sum(problem.gpus), problem.num_gpus) < 2**62 else object
     return Work(
         problem=problem,
         fastest=fastest,
         gpus=np.array(problem.gpus, dtype=object if kind is object else np.int64),
-        release=np.array(problem.release, dtype=kind),
+        release=np.array(fastest.start, dtype=kind),
         duration=np.array(fastest.best, dtype=kind),
     )
 

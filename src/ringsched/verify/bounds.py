@@ -27,7 +27,7 @@ class Facts:
     @cached_property
     def releases(self) -> list[float]:
         """Return the first instant at which each job may run."""
-        return [self.clock.release(job.submit_s) for job in self.scenario.jobs]
+        return earliest_starts(self.scenario, self.best, self.clock)
 
     @cached_property
     def packed(self) -> list[float]:
@@ -140,10 +140,10 @@ def core_bounds(scenario: Scenario, network: Network, clock: Clock) -> dict[str,
     bounds: dict[str, float] = {}
     area: float = 0  # GPU-instants of the jobs released at or after r
     in_turn: float = 0  # durations of those of them that need more than half the cluster, one after another
-    releases = [(_release(job, clock), at) for at, job in enumerate(scenario.jobs)]
-    for release, at in sorted(releases, reverse=True):
-        job = scenario.jobs[at]
-        best = best_case(job, network, clock)
+    durations = [best_case(job, network, clock) for job in scenario.jobs]
+    releases = earliest_starts(scenario, durations, clock)
+    for release, at in sorted(((each, at) for at, each in enumerate(releases)), reverse=True):
+        job, best = scenario.jobs[at], durations[at]
         area += job.gpus * best
         in_turn += best if 2 * job.gpus > capacity else 0
         ends = {"longest-job": release + best, "area": release + clock.spread(area, capacity)}
@@ -152,8 +152,34 @@ def core_bounds(scenario: Scenario, network: Network, clock: Clock) -> dict[str,
     return bounds
 
 
-def _release(job: Job, clock: Clock) -> float:
-    return 0 if job.running_on is not None else clock.release(job.submit_s)
+def earliest_starts(scenario: Scenario, durations: Sequence[float], clock: Clock) -> list[float]:
+    """Return the first instant at which each job may run, if it runs at least for its duration.
+
+    A job cannot start while too few GPUs of the servers that it may use stay open for its duration.
+    """
+    windows = {
+        server.name: [(clock.slot_before(from_s), clock.release(to_s)) for from_s, to_s in closed]
+        for server in scenario.cluster.servers
+        if (closed := server.unavailable_windows)
+    }
+    reopenings = sorted({end for closed in windows.values() for _, end in closed})
+
+    def gpus_open(job: Job, begin: float, end: float) -> int:
+        return sum(
+            server.capacity
+            for server in scenario.cluster.servers
+            if job.requires.items() <= server.labels.items()
+            and not any(begin < to and since < end for since, to in windows.get(server.name, ()))
+        )
+
+    starts = []
+    for job, duration in zip(scenario.jobs, durations, strict=True):
+        start = 0 if job.running_on is not None else clock.release(job.submit_s)
+        if windows and job.running_on is None and gpus_open(job, start, start + duration) < job.gpus:
+            later = (each for each in reopenings if each > start)
+            start = next((each for each in later if gpus_open(job, each, each + duration) >= job.gpus), start)
+        starts.append(start)
+    return starts
 
 
 def best_case(job: Job, network: Network, clock: Clock) -> float:

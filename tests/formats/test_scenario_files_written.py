@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def test_any_scenario(scenario: Scenario, tmp_path_factory) -> None:
         save_scenario(scenario, folder / name)
         assert load_scenario(folder / name) == scenario
     assert (folder / "any.json").read_text(encoding="utf-8") == scenario_to_json(scenario)
+    assert json.loads(scenario_to_json(scenario)) == json.loads(json.dumps(scenario.expanded()))
 
 
 NUMBERS = st.sampled_from([0.0, -0.0, 0.5, 1.0, 1, 7, 1e300, 5e-324, -1.0, True, "2", None])

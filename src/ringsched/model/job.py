@@ -214,7 +214,7 @@ class Job(Replaceable):
 
     def expanded(self) -> dict[str, Any]:
         """Return the fields as a scenario file writes them, defaults filled in, absent optionals left out."""
-        fields: dict[str, Any] = {  # written out, as a trace has a million jobs
+        always = {  # written out, as a trace has a million jobs
             "name": self.name,
             "gpus": self.gpus,
             "iterations": self.iterations,
@@ -226,6 +226,11 @@ class Job(Replaceable):
             "weight": self.weight,
             "server_slack": self.server_slack,
         }
+        return always | self.optionals()
+
+    def optionals(self) -> dict[str, Any]:
+        """Return those of the expanded fields that most jobs do not have."""
+        fields: dict[str, Any] = {}
         if self.estimate_s is not None:
             fields["estimate_s"] = self.estimate_s
         if self.running_on is not None:

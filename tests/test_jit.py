@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ringsched
-from ringsched import jit, numba_cache
+from ringsched import jit, numba_cache, numba_compiler
 
 DAY_S = 24 * 3600
 
@@ -42,6 +42,7 @@ def test_threads_that_compile_kernels_leave_the_setting_of_numba_alone(
 
     first.__module__ = second.__module__ = "ringsched.engine.events"
     monkeypatch.setattr(numba, "njit", slow)
+    monkeypatch.setattr(numba_compiler, "share_among_calls", lambda _dispatcher: None)
     monkeypatch.setattr(jit, "cache_directory", lambda _package: str(tmp_path))
     before = numba.config.CACHE_DIR
     threads = [Thread(target=jit.compiled, args=(function,)) for function in (first, second)]

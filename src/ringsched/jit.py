@@ -317,7 +317,7 @@ def _jitted(function: Any, module: str | None, options: dict[str, Any], *, is_en
     """Return what numba makes of a function; only those that Python calls have a wrapper and are kept."""
     import numba
 
-    from ringsched.numba_compiler import InnerCompiler, KernelCompiler
+    from ringsched.numba_compiler import InnerCompiler, KernelCompiler, share_among_calls
     from ringsched.numba_records import register
 
     register(_BY_POINTER)
@@ -327,7 +327,7 @@ def _jitted(function: Any, module: str | None, options: dict[str, Any], *, is_en
     theirs, config.CACHE_DIR = config.CACHE_DIR, directory or config.CACHE_DIR
     try:
         njit: Any = numba.njit  # which does not declare all its options
-        return njit(
+        twin = njit(
             function,
             cache=directory is not None,
             nogil=True,
@@ -340,3 +340,5 @@ def _jitted(function: Any, module: str | None, options: dict[str, Any], *, is_en
         )
     finally:
         config.CACHE_DIR = theirs
+    share_among_calls(twin)
+    return twin

@@ -153,7 +153,7 @@ def test_the_clock_stops_it() -> None:
     searched(MIX, iterations=0)  # what is compiled or loaded is not counted
     began_s = time.monotonic()
     plan = searched(MIX, objective="mean-completion", time_limit_s=0.5)
-    assert plan.params["iterations"] > 0
+    assert plan.ended == "time"
     assert time.monotonic() - began_s < 60  # it ends at all: a queue of this size goes on for minutes
 
 

@@ -170,12 +170,13 @@ class _Search:
             else max(_FEWEST_STARTS, schedules // _SCHEDULES_PER_START),
             max_wait_s=math.inf if max_wait_s is None else max_wait_s,
             starts_s=self._left_s(_STARTS_SHARE),
+            enough_s=bound_s * limits.gap,
             num_schedules=math.inf if schedules is None else schedules,
             asked=limits.should_stop,
         )
         self.began_s += search.compiling_s
         untried: dict[str, list[str]] = {}  # orders of policies that no solution expresses
-        if simple is not None:
+        if simple is not None and search.value_s > bound_s * limits.gap:
             untried = {name: list(ORDERS) for name in _OTHERS}
             simple = min([simple, *self._other_runs(untried)], key=self._value_s)
         simple_s = math.inf if simple is None else self._value_s(simple)

@@ -82,6 +82,8 @@ class AnytimeSearch:
         Jobs that have waited longer go first.
     most_starts, starts_s
         How many solutions it begins with at most, and how long that may take.
+    enough_s
+        An objective that is good enough: no other start is tried then.
     """
 
     problem: Problem
@@ -92,6 +94,7 @@ class AnytimeSearch:
     priorities: Mapping[str, Sequence[float]] = field(default_factory=dict)
     most_starts: float = math.inf
     starts_s: float = math.inf
+    enough_s: float = 0.0
     max_wait_s: float = math.inf
     num_schedules: float = math.inf  # that will be tried, roughly
     asked: Callable[[], bool] = lambda: False  # someone presses Ctrl-C
@@ -269,6 +272,8 @@ class AnytimeSearch:
                 self.compiling_s = time.monotonic() - self._started_s
                 self._started_s = time.monotonic()
             tried.append((float(probe.chain.values[BEST]), at, start))
+            if self._seconds(tried[-1][0]) <= self.enough_s:
+                break
         tried.sort(key=lambda each: each[:2])
         values = [value for value, _, _ in tried]
         ranked = [start for at, (value, _, start) in enumerate(tried) if value not in values[:at]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -180,5 +181,5 @@ def test_no_job_starts_before_its_servers_are_open() -> None:
         plan = ringsched.plan(problem, "search", objective=objective)
         assert ringsched.verify(problem, plan).valid
         assert plan.gap == 1
-    late = plan.replace(bounds=(found(problem, "best-cases", "mean-completion").replace(value_s=9.6),))
-    assert not ringsched.verify(problem, late).valid
+    late = replace(found(problem, "best-cases", "mean-completion"), value_s=9.6)
+    assert not ringsched.verify(problem, replace(plan, bounds=(late,))).valid

@@ -5,6 +5,7 @@ Each kernel is called once with a tiny problem: the types of its arguments are t
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -31,6 +32,7 @@ def main(names: list[str]) -> int:
             return max(pool.map(_in_a_process, (every[::2], every[1::2])))
     os.environ["RINGSCHED_KERNELS"] = jit.COMPILED
     os.environ[jit.COMPILES] = "here"
+    gc.disable()  # it would look for cycles in all that numba makes, a tenth of the time
     for compile_kernel in dict.fromkeys(KERNELS[name] for name in names):
         together = [name for name, other in KERNELS.items() if other is compile_kernel]
         with kept_once(together) as is_kept:

@@ -17,7 +17,7 @@ from ringsched.model.objective import Objective
 
 
 def best_cases(problem: Problem, fastest: Fastest, objective: Objective) -> Bound:
-    """No job can end before its release plus its shortest duration, and so neither can their mean."""
+    """No job can end before its release plus its shortest duration, so no objective can be less than then."""
     earliest = [release + best for release, best in zip(problem.release, fastest.best, strict=True)]
     return Bound(
         name="best-cases",

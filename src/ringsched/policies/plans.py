@@ -187,7 +187,7 @@ def plan_of(
     jobs, outcome = planned_jobs(problem, candidate.run), outcome_of(problem, candidate.run)
     bounds = lower_bounds(problem, objective)
     bound_s = bounds[0].value_s if bounds else 0.0
-    value_s: float = getattr(outcome, objective.field)
+    value: float = getattr(outcome, objective.field)
     certificate = None
     if certify is not None and jobs:
         certificate = certify(problem, candidate, problem.clock.units(lower_bounds(problem)[0].value_s))
@@ -202,9 +202,10 @@ def plan_of(
         makespan_s=outcome.makespan_s,
         mean_completion_s=outcome.mean_completion_s,
         weighted_completion_s=outcome.weighted_completion_s if shows_weights else None,
+        max_slowdown=outcome.max_slowdown,
         lower_bound_s=bound_s,
         # In continuous time rounding may leave a value a hair below its bound.
-        gap=max(1.0, value_s / bound_s) if bound_s else 1.0,
+        gap=max(1.0, value / bound_s) if bound_s else 1.0,
         bounds=bounds,
         certificate=certificate,
         ended=candidate.ended,

@@ -78,17 +78,16 @@ class _Search:
 
     def solve(self) -> Candidate:
         problem, settings = self.problem, self.settings
-        bound_s = self._bound_s()
         if settings.max_wait_s is not None and problem.queued:  # which simple policies do not know
-            return self._improved(None, bound_s)
+            return self._improved(None, self._bound_s())
         is_ready = is_settled(run_trial)
         simple = min(self._best_fit_runs(), key=lambda run: (self._value_s(run), math.fsum(run.finishes)))
         if not is_ready:  # the time of the compiler does not count
             self.began_s = time.monotonic()
-        value_s = self._value_s(simple)
+        settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
+        value_s, bound_s = self._value_s(simple), self._bound_s()
         if value_s <= bound_s * settings.limits.gap or not problem.queued:
             return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
-        settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
         self._report(value_s, bound_s)
         if (proof := self._quick_proof(simple)) is not None:
             simple, value_s = proof.run, self._value_s(proof.run)

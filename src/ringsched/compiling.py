@@ -68,7 +68,7 @@ def _search(problem: Problem) -> None:
     AnytimeSearch(
         problem,
         objective_named("makespan"),
-        target_s=1.0,
+        target=1.0,
         seed=0,
         num_threads=1,
         priorities={"fifo": problem.release},

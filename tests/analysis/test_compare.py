@@ -194,7 +194,7 @@ def test_interval_by_hand() -> None:
 
 def row(policy: str, at: int, makespan_s: float | None, seed: int | None = None) -> ComparisonRow:
     numbers = ("mean_completion_s", "p95_completion_s", "gpu_utilisation", "contention_loss")
-    numbers += ("spreading_loss", "lower_bound_s", "gap", "planning_s")
+    numbers += ("spreading_loss", "lower_bound_s", "gap", "max_slowdown", "planning_s")
     return ComparisonRow(
         scenario=f"s{at}",
         scenario_sha256=f"digest-{at}",

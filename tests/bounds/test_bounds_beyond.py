@@ -177,7 +177,8 @@ def test_every_bound_has_a_reason_for_people() -> None:
     jobs.append(job("choosy", iterations=30, requires={"kind": "large"}))
     first, *others = cluster(2, 1, 1).servers
     problem = scenario(cluster(servers=(first.replace(labels={"kind": "large"}), *others)), *jobs)
-    found = [bound for name in ("makespan", "mean-completion") for bound in lower_bounds(problem, name)]
+    names = ("makespan", "mean-completion", "max-slowdown")
+    found = [bound for name in names for bound in lower_bounds(problem, name)]
     assert {bound.name for bound in found} == set(REASONS)
     assert all(reason(bound).startswith(f"{bound.name}: ") for bound in found)
     assert reason(Bound(name="area", value_s=1)) == "area"

@@ -560,7 +560,10 @@ PLAN_FORMS: dict[str, tuple[dict[Any, Any], list[str]]] = {
     "slack": ({("slack",): 0.5}, ["plan.json: slack must be a number >= 1, not 0.5"]),
     "objective": (
         {("objective",): "cost"},
-        ["plan.json: objective must be one of makespan, mean-completion, weighted-completion", "not 'cost'"],
+        [
+            "plan.json: objective must be one of makespan, mean-completion, weighted-completion,",
+            "max-slowdown, not 'cost'",
+        ],
     ),
     "weighted": (
         {("objective",): "weighted-completion", ("weighted_completion_s",): DELETE},

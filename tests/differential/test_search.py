@@ -18,8 +18,10 @@ from ringsched.engine.state import Arrays, Integers, Run, State, arrays_of, new_
 from ringsched.model import Scenario
 from ringsched.model.objective import (
     COMPLETION,
+    EXCESS,
     LAST_FINISH,
     MEAN_COMPLETION,
+    SLOWDOWN,
     TARDINESS,
 )
 from ringsched.policies.policy import ORDERS, Settings, priorities, solve_once
@@ -142,6 +144,15 @@ def cost_of(problem: Problem, cost: int, finishes: list[float]) -> float:
         return sum(
             gpus * max(0.0, finish - target) for gpus, finish in zip(problem.gpus, finishes, strict=True)
         )
+    if cost in (SLOWDOWN, EXCESS):
+        submits = [problem.clock.units(job.submit_s - problem.origin_s) for job in problem.scenario.jobs]
+        slowdowns = [
+            (finish - submit) / best
+            for finish, submit, best in zip(finishes, submits, problem.best_case, strict=True)
+        ]
+        if cost == SLOWDOWN:
+            return max(slowdowns)
+        return sum(max(0.0, each - problem.clock.units(TARGET_S)) for each in slowdowns)
     return sum(finishes)
 
 
@@ -156,7 +167,7 @@ class Simulated:
             problem,
             self.arrays,
             MEAN_COMPLETION,
-            target_s=TARGET_S,
+            target=TARGET_S,
             usable=tuple(range(NUM_MOVED)),
             max_wait_s=problem.clock.seconds(max_wait),
         )
@@ -210,7 +221,7 @@ def test_a_queue_is_run_as_described(scenario: Scenario, data: st.DataObject) ->
     lists = (values.tolist() for values in (solution.order, solution.mode, solution.blocks))
     expected = by_hand(problem, *lists, max_wait)
     simulated = Simulated(problem, solution, max_wait)
-    for cost in (LAST_FINISH, TARDINESS, COMPLETION):
+    for cost in (LAST_FINISH, TARDINESS, COMPLETION, SLOWDOWN, EXCESS):
         value = simulated.run(cost)
         assert simulated.outcome() == expected
         assert value == pytest.approx(cost_of(problem, cost, list(expected.finishes)), rel=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def test_values_by_hand() -> None:
         "makespan": 5,
         "mean-completion": (2 + 4.5) / 2,
         "weighted-completion": (2 + 3 * 4.5) / 4,
+        "max-slowdown": 4.5 / 3,
     }
 
 
@@ -48,6 +50,51 @@ def test_best_cases_bound_by_hand() -> None:
     """Alone a would end at 2 and b at 1 + 3."""
     bounds = {bound.name: bound for bound in ringsched.lower_bounds(two_jobs(), "weighted-completion")}
     assert bounds["best-cases"].value_s == (2 + 3 * 3.5) / 4
+
+
+def test_due_work_by_hand() -> None:
+    """With slowdowns below 1.5, three jobs of 1 s must end before 1.5 s: too early for 2 GPUs."""
+    jobs = [job(name, iterations=10) for name in "abc"] + [job("d", iterations=100)]
+    instance = scenario(cluster(2), *jobs, time={"model": "continuous"})
+    bounds = {bound.name: bound for bound in ringsched.lower_bounds(instance, "max-slowdown")}
+    assert bounds["best-cases"].value_s == pytest.approx(1)
+    assert bounds["due-work"].value_s == pytest.approx(1.5)
+    assert bounds["due-work"].terms["until_s"] == pytest.approx(1.5)
+    plan = ringsched.plan(instance, "exact", objective="max-slowdown")
+    assert plan.max_slowdown == pytest.approx(2)
+
+
+def test_running_jobs_count_from_0_with_what_is_left_of_them() -> None:
+    running = job("a", iterations=40, done_iterations=20, running_on={"s0": [0]})
+    instance = scenario(cluster(1), running, job("b", iterations=10), time={"model": "continuous"})
+    plan = ringsched.plan(instance, objective="max-slowdown")
+    assert plan.max_slowdown == pytest.approx(3)  # 1 s after the 2 s that are left
+    assert plan.lower_bound_s == pytest.approx(3)
+
+
+@pytest.mark.parametrize("terms", [{"from_s": 0.1}, {"until_s": 1.4}, {"until_s": 0.0}, {"until_s": "x"}])
+def test_another_window_of_due_work_is_a_violation(terms: dict[str, float | str]) -> None:
+    jobs = [job(name, iterations=10) for name in "abc"]
+    instance = scenario(cluster(2), *jobs, time={"model": "continuous"})
+    plan = ringsched.plan(instance, objective="max-slowdown")
+    assert ringsched.verify(instance, plan).valid
+    changed = tuple(
+        bound if bound.name != "due-work" else replace(bound, terms={**bound.terms, **terms})
+        for bound in plan.bounds
+    )
+    found = ringsched.verify(instance, plan.replace(bounds=changed)).violations
+    assert "bounds" in {violation.constraint for violation in found}
+
+
+def test_a_wrong_slowdown_is_a_violation() -> None:
+    problem = two_jobs()
+    plan = ringsched.plan(problem)
+    assert plan.max_slowdown is not None
+    wrong = plan.replace(max_slowdown=plan.max_slowdown * 1.001)
+    assert {violation.constraint for violation in ringsched.verify(problem, wrong).violations} == {
+        "max-slowdown"
+    }
+    assert ringsched.verify(problem, plan.replace(max_slowdown=None)).valid  # as older plans are
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

@@ -181,6 +181,7 @@ def moved(scenario: Scenario, plan: Plan, name: str, gpus: dict[str, list[int]],
         makespan_s=outcome.makespan_s,
         mean_completion_s=outcome.mean_completion_s,
         weighted_completion_s=outcome.weighted_completion_s,
+        max_slowdown=outcome.max_slowdown,
         gap=outcome.makespan_s / plan.lower_bound_s,
     )
 

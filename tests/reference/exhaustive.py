@@ -7,7 +7,7 @@ each server a job holds is told apart, since nothing in the model depends on whi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 from tests.reference.formulas import iteration_times, iterations_per_slot, release_ticks
@@ -19,8 +19,16 @@ Counts = tuple[int, ...]
 State = tuple[tuple[Counts, int] | tuple[()] | None, ...]
 
 
-def best_value(scenario: Scenario, weights: list[float], last_slot: int) -> float:
-    """Return the least last finish, or the least weighted sum of finishes if there are weights, in slots."""
+def best_value(
+    scenario: Scenario,
+    weights: list[float],
+    last_slot: int,
+    worth: Callable[[int, int], float] = lambda job, slot: slot,  # noqa: ARG005
+) -> float:
+    """Return the least last finish, or the least weighted sum of finishes if there are weights, in slots.
+
+    Without weights, `worth` may say what the end of a job in a slot is worth; the largest counts.
+    """
     servers, jobs = scenario.cluster.servers, scenario.jobs
     release = [release_ticks(scenario, job) for job in jobs]
 
@@ -35,7 +43,7 @@ def best_value(scenario: Scenario, weights: list[float], last_slot: int) -> floa
 
     def combined(ended: list[int], slot: int, rest: float) -> float:
         if not weights:
-            return max(slot if ended else 0, rest)
+            return max([worth(job, slot) for job in ended] + [rest])
         return sum(weights[job] for job in ended) * slot + rest
 
     @cache

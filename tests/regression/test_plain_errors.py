@@ -131,7 +131,12 @@ def test_a_space_after_a_comma_is_explained() -> None:
 
 @pytest.mark.parametrize(
     ("objective", "compared"),
-    [("makespan", "makespan"), ("mean-completion", "mean completion"), ("weighted-completion", "gap")],
+    [
+        ("makespan", "makespan"),
+        ("mean-completion", "mean completion"),
+        ("weighted-completion", "gap"),
+        ("max-slowdown", "largest slowdown"),
+    ],
 )
 def test_pairs_are_those_of_the_objective(objective: str, compared: str) -> None:
     shown = run("compare", FIRST, "--policies", "lwf,fifo", "--objective", objective).stdout

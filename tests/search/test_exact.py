@@ -17,12 +17,13 @@ from tests.tiny import needs_compiler, tiny_scenarios
 
 import ringsched
 from ringsched import Infeasible, InputError, Scenario, TooLarge
-from ringsched.engine.problem import problem_of
+from ringsched.engine.problem import objective_value, problem_of
 from ringsched.engine.state import Run
 from ringsched.model import Outcome
-from ringsched.model.objective import ALL
+from ringsched.model.objective import ALL, MAKESPAN, MAX_SLOWDOWN
 from ringsched.policies.exact import MOST_JOBS, solve_exact
 from ringsched.policies.policy import ANY_ORDER, Candidate, Limits, Settings
+from ringsched.search.exact.measure import measure_of
 from ringsched.search.exact.prove import Rounds
 
 OTHERS = [policy.name for policy in ringsched.list_policies() if policy.name != "exact"]
@@ -59,7 +60,8 @@ def test_each_objective_is_best_under_its_own_plan(instance: Scenario) -> None:
 
     def values(finishes: Any) -> list[float]:
         weighted = sum(job.weight * finish for job, finish in zip(jobs, finishes, strict=True))
-        return [max(finishes), sum(finishes), weighted]
+        slowdown = objective_value(problem_of(instance), finishes, MAX_SLOWDOWN)
+        return [max(finishes), sum(finishes), weighted, slowdown]
 
     for at, objective in enumerate(ALL):
         own = values(plans[objective])[at]
@@ -104,7 +106,8 @@ def test_a_start_in_the_middle_of_a_run_beats_every_start_at_an_event_in_continu
         contention={"degradation": 1},
         time={"model": "continuous"},
     )
-    rounds = Rounds(problem_of(three), [], Run((), [math.inf], ()))
+    problem = problem_of(three)
+    rounds = Rounds(problem, measure_of(problem, MAKESPAN), Run((), [math.inf] * 3, ()))
     assert rounds.explore(0.0, lambda: True)
     at_events = rounds.value
     assert rounds.explore(at_events / 64, lambda: True)

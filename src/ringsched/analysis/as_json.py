@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ringsched import api
+from ringsched.model.objective import objective_named
 
 if TYPE_CHECKING:  # imported only when needed
     from ringsched.analysis.compare.compare import Comparison
@@ -133,7 +134,9 @@ def named_options(answer: Answer) -> Mapping[str, Option | None]:
 
 
 def _totals(plan: Plan) -> dict[str, Any]:
-    fields = ("policy", "objective", "makespan_s", "mean_completion_s", "lower_bound_s", "gap")
+    fields = ["policy", "objective", "makespan_s", "mean_completion_s", "lower_bound_s", "gap"]
+    own = objective_named(plan.objective).field
+    fields += [] if own in fields else [own]
     return {field: getattr(plan, field) for field in fields}
 
 

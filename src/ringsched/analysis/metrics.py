@@ -18,7 +18,8 @@ from ringsched.model import Plan, Scenario
 class Metrics:
     """Completion times of a plan, and how it uses the GPUs.
 
-    The two losses are shares of the GPU time that jobs hold, as defined by `Losses`.
+    The two losses are shares of the GPU time that jobs hold, as defined by `Losses`. Older plans have no
+    `max_slowdown`.
     """
 
     makespan_s: float
@@ -29,6 +30,7 @@ class Metrics:
     spreading_loss: float
     lower_bound_s: float
     gap: float
+    max_slowdown: float | None = None
 
 
 def metrics_of(scenario: Scenario, plan: Plan) -> Metrics:
@@ -76,6 +78,7 @@ def metrics_with(losses: Losses, scenario: Scenario, plan: Plan) -> Metrics:
         spreading_loss=losses.spreading,
         lower_bound_s=plan.lower_bound_s,
         gap=plan.gap,
+        max_slowdown=plan.max_slowdown,
     )
 
 

@@ -17,8 +17,8 @@ from ringsched.model.objective import Objective
 
 
 def best_cases(problem: Problem, fastest: Fastest, objective: Objective) -> Bound:
-    """No job can end before its release plus its shortest duration, and so neither can their mean."""
-    earliest = [release + best for release, best in zip(fastest.start, fastest.best, strict=True)]
+    """No job can end before its earliest start plus its shortest duration, and no objective be less then."""
+    earliest = [start + best for start, best in zip(fastest.start, fastest.best, strict=True)]
     return Bound(
         name="best-cases",
         value_s=objective_value(problem, earliest, objective),

@@ -11,11 +11,12 @@ from ringsched.bounds.large_jobs import long_jobs, server_classes
 from ringsched.bounds.link_time import levels_of, shared_links
 from ringsched.bounds.makespan import core_bounds, side_by_side, wide_jobs, work_left
 from ringsched.bounds.priced_placements import priced_placements
+from ringsched.bounds.slowdown import due_work
 from ringsched.bounds.ways import ways_of
 from ringsched.bounds.work import work_of
 from ringsched.engine.problem import Problem
 from ringsched.model import Bound
-from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, WEIGHTED_COMPLETION, Objective
+from ringsched.model.objective import MAKESPAN, MAX_SLOWDOWN, MEAN_COMPLETION, WEIGHTED_COMPLETION, Objective
 
 
 def lower_bounds(problem: Problem, objective: Objective = MAKESPAN) -> tuple[Bound, ...]:
@@ -77,15 +78,29 @@ def _priced_placements(problem: Problem, objective: Objective) -> Iterator[Bound
         yield bound
 
 
+def _alone(problem: Problem, objective: Objective) -> Iterator[Bound]:
+    yield best_cases(problem, fastest_of(problem), objective)
+
+
+def _slowdown(problem: Problem, objective: Objective) -> Iterator[Bound]:
+    fastest = fastest_of(problem)
+    alone = best_cases(problem, fastest, objective)
+    yield alone
+    if (bound := due_work(problem, fastest, least=alone.value_s)) is not None:
+        yield bound
+
+
 Bounds = Callable[[Problem, Objective], Iterable[Bound]]
 _MEAN = (_completion, _priced, _priced_placements)
 ALL_OF: Mapping[Objective, Sequence[Bounds]] = {
     MAKESPAN: (_core, _whole_cluster, _placements),
     MEAN_COMPLETION: _MEAN,
     WEIGHTED_COMPLETION: _MEAN,
+    MAX_SLOWDOWN: (_slowdown,),
 }
 _QUICK_OF: Mapping[Objective, Bounds] = {
     MAKESPAN: _core,
     MEAN_COMPLETION: _completion,
     WEIGHTED_COMPLETION: _completion,
+    MAX_SLOWDOWN: _alone,
 }

@@ -91,5 +91,9 @@ REASONS: dict[str, Callable[[Bound], str]] = {
         f"every job at its best start, if GPUs cost less and less until {_time(bound, 'until_s')}"
     ),
     "priced-placements": _priced,
+    "due-work": lambda bound: (
+        f"until {_time(bound, 'until_s')}{_after(bound, 'from_s')}, {bound.terms['gpus']} GPUs cannot do "
+        "what would be due if all slowdowns were smaller"
+    ),
     "best-cases": lambda bound: f"{bound.terms['jobs']} jobs, each alone on the cluster",
 }

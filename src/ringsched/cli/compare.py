@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ringsched.analysis.compare.compare import compare
-from ringsched.analysis.compare.summary import METRICS, PAIRED
+from ringsched.analysis.compare.summary import METRICS, PAIRED, USUAL
 from ringsched.cli.command import SEARCH, Command, option
 from ringsched.cli.compare_tables import comparison_to_json, print_comparison
 from ringsched.cli.files import options_for_arguments
@@ -38,6 +38,7 @@ OF_OBJECTIVE = {
     "makespan": "makespan_s",
     "mean-completion": "mean_completion_s",
     "weighted-completion": "gap",
+    "max-slowdown": "max_slowdown",
 }
 
 
@@ -69,8 +70,7 @@ OF_OBJECTIVE = {
     metavar="A,B,...",
     type=Name("metric", METRICS, several=True),
     multiple=True,
-    default=[",".join(PAIRED)],
-    stated="all but lower_bound_s",
+    stated="all but lower_bound_s, and max_slowdown only if it is the objective",
     help="Columns to print.",
 )
 @option(
@@ -149,6 +149,7 @@ def compare_command(
     """
     given |= {"time_limit_s": time_limit, "max_schedules": max_schedules}
     shown = [_metric(name, "--metrics", METRICS) for name in names_in(*metrics)]
+    shown = shown or [name for name in PAIRED if name in (*USUAL, OF_OBJECTIVE[given["objective"]])]
     paired = [_metric(name, "--pairs", PAIRED) for name in names_in(*pairs)]
     given |= {name: names_in(*given[name]) for name in ("policies", "orders", "contention_models")}
     given["policies"] = [policy_from_file(name) or name for name in given["policies"]]

@@ -25,7 +25,8 @@ from ringsched.analysis.compare.ranking import (
     doubts,
 )
 from ringsched.analysis.compare.summary import IN_WORDS, SHARES, Paired, PolicySummary, labels_of
-from ringsched.formatting import counted, duration, listed, percent_above
+from ringsched.formatting import counted, duration, figure, listed, percent_above
+from ringsched.model.objective import Objective
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
@@ -189,6 +190,7 @@ HEADINGS = {
     "spreading_loss": "lost to\nspreading",
     "lower_bound_s": "bound",
     "gap": "gap",
+    "max_slowdown": "max slow-\ndown",
     "planning_s": "planning",
 }
 
@@ -227,7 +229,8 @@ def _model_parts(
 ) -> list[str | Table]:
     """Return the means, and the pairs that no ranking has."""
     heading = [] if model.contention is None else ["", f"contention model {model.contention}"]
-    parts: list[str | Table] = [*heading, _means_table(model.summary, metrics), *_infeasible(model.summary)]
+    means = _means_table(model.summary, metrics, result.objective)
+    parts: list[str | Table] = [*heading, means, *_infeasible(model.summary)]
     if len(model.summary) > 1:
         for metric in paired:
             if not result.rankings or metric not in RANKED:
@@ -235,13 +238,13 @@ def _model_parts(
     return parts
 
 
-def _means_table(summaries: tuple[PolicySummary, ...], metrics: list[str]) -> Table:
+def _means_table(summaries: tuple[PolicySummary, ...], metrics: list[str], objective: Objective) -> Table:
     from ringsched.cli.tables import figures_table
 
     table, labels = figures_table("policy", "n", *(HEADINGS[name] for name in metrics)), _labels(summaries)
     name_columns(table.columns[0])
     for summary in summaries:
-        means = [_shown(name, summary.means[name]) if summary.means else "-" for name in metrics]
+        means = [_shown(name, summary.means[name], objective) if summary.means else "-" for name in metrics]
         table.add_row(labels[summary.key], str(summary.num_runs - summary.num_infeasible), *means)
     return table
 
@@ -289,7 +292,11 @@ def _labels(summaries: tuple[PolicySummary, ...]) -> dict[tuple[str, str], str]:
     return labels_of([summary.key for summary in summaries])
 
 
-def _shown(metric: str, value: float) -> str:
+def _shown(metric: str, value: float, objective: Objective) -> str:
     if metric in SHARES:
         return f"{100 * value:.1f} %"
-    return percent_above(value) if metric == "gap" else duration(value)
+    if metric == "gap":
+        return percent_above(value)
+    if metric == "lower_bound_s":
+        return objective.text(value)
+    return figure(value) if metric == "max_slowdown" else duration(value)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ringsched.formats.plan import save_plan
 from ringsched.formatting import duration, percent_above
+from ringsched.model.objective import objective_named
 from ringsched.policies.policy import Observer
 
 if TYPE_CHECKING:
@@ -114,9 +115,10 @@ class WatchedPlanning(Observer, AbstractContextManager["WatchedPlanning"]):
     def progress(self, progress: Progress) -> None:
         """Show the best, the bound and the gap of a search."""
         self.has_plan = True
+        best = objective_named(progress.objective).text(progress.value_s)
         self._show(
             lambda elapsed: (
-                f"searching: best {duration(progress.value_s)}, gap {percent_above(progress.gap)}; "
+                f"searching: best {best}, gap {percent_above(progress.gap)}; "
                 f"{progress.iterations:,} schedules in {duration(round(elapsed))} (Ctrl-C ends it)"
             )
         )

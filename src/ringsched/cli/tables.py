@@ -79,9 +79,8 @@ def limits_and_deadlines(scenario: Scenario, runs_s: Sequence[tuple[float, float
 def print_verdict(plan: Plan, plan_file: Path, verdict: Verdict) -> None:
     """Print whether a plan is valid and, if not, every violation."""
     if verdict.valid:
-        totals = (
-            f"{objective_named(plan.objective).words} {duration(plan.objective_s)}, gap {gap_text(plan.gap)}"
-        )
+        objective = objective_named(plan.objective)
+        totals = f"{objective.words} {objective.text(plan.objective_s)}, gap {gap_text(plan.gap)}"
         show([f"valid: {plan_file}, {counted(len(plan.jobs), 'job')}, {totals}"])
         return
     table = Table(box=None, pad_edge=False)
@@ -153,9 +152,11 @@ def _summary(plan: Plan) -> Table:
         table.add_row("weighted completion", duration(plan.weighted_completion_s), "")
     why = reason(plan.bounds[0]) if plan.bounds else ""
     objective = objective_named(plan.objective)
+    if objective.is_ratio:
+        table.add_row(objective.words, objective.text(plan.objective_s), "")
     if not objective.is_default:
         why = f"on the {objective.words}; {why}"
-    table.add_row("lower bound", duration(plan.lower_bound_s), why)
+    table.add_row("lower bound", objective.text(plan.lower_bound_s), why)
     table.add_row("gap", percent_above(plan.gap), plan.quality)
     if plan.ended is not None and plan.ended != PROVED:  # which the quality says
         tried = plan.params.get("iterations") if plan.ended == STALLED else None

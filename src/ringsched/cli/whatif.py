@@ -203,7 +203,9 @@ def variants_to_json(answer: WhatIf) -> str:
 
 
 def _variants_table(answer: WhatIf) -> Table:
-    table = figures_table("what if", "makespan", "", "mean com-\npletion", "", "bound", "gap")
+    objective = objective_named(answer.present.objective)
+    own = [objective.words.replace("slowdown", "slow-\ndown"), ""] if objective.is_ratio else []
+    table = figures_table("what if", "makespan", "", "mean com-\npletion", "", *own, "bound", "gap")
     table.add_row("as it is", *_row(answer.present, None))
     if answer.replanned is not None:
         table.add_row("as it is, re-planned", *_row(answer.replanned, answer.present))
@@ -214,12 +216,18 @@ def _variants_table(answer: WhatIf) -> Table:
 
 
 def _row(plan: Plan, present: Plan | None) -> list[str]:
+    objective = objective_named(plan.objective)
+    own = [
+        objective.text(plan.objective_s),
+        "" if present is None else _percent(plan.objective_s, present.objective_s),
+    ]
     return [
         duration(plan.makespan_s),
         "" if present is None else _percent(plan.makespan_s, present.makespan_s),
         duration(plan.mean_completion_s),
         "" if present is None else _percent(plan.mean_completion_s, present.mean_completion_s),
-        duration(plan.lower_bound_s),
+        *(own if objective.is_ratio else []),
+        objective.text(plan.lower_bound_s),
         percent_above(plan.gap),
     ]
 

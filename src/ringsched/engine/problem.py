@@ -266,6 +266,11 @@ def _numbered(
 
 
 def objective_value(problem: Problem, finishes: Sequence[float], objective: Objective) -> float:
-    """Return in seconds what finishes, in the clock's units from the origin on, are worth; less is better."""
-    finishes_s = [problem.clock.seconds(finish) for finish in finishes]
-    return objective.value_s(problem.scenario.jobs, finishes_s, origin_s=problem.origin_s)
+    """Return what finishes, in the clock's units from the origin on, are worth; less is better."""
+    seconds = problem.clock.seconds
+    return objective.value(
+        problem.scenario.jobs,
+        [seconds(finish) for finish in finishes],
+        best_cases_s=[seconds(best) for best in problem.best_case] if objective.is_ratio else (),
+        origin_s=problem.origin_s,
+    )

@@ -31,7 +31,7 @@ REQUIRED_KEYS = (
     "gap",
     "jobs",
 )
-OPTIONAL_KEYS = ("weighted_completion_s", "order", "slack", "ended", "bounds", "certificate")
+OPTIONAL_KEYS = ("weighted_completion_s", "max_slowdown", "order", "slack", "ended", "bounds", "certificate")
 UNREAD_KEY = "simulation"  # what `simulate --json` adds
 JOB_KEYS = ("name", "start_s", "finish_s", "gpus", "ring")
 
@@ -40,7 +40,7 @@ def plan_to_json(plan: Plan) -> str:
     """Return the text of a plan file."""
     head = {"format": FORMAT} | {key: getattr(plan, key) for key in REQUIRED_KEYS[1:-1]}
     head["params"] = dict(plan.params)
-    optional = {key: getattr(plan, key) for key in OPTIONAL_KEYS[:4]}
+    optional = {key: getattr(plan, key) for key in OPTIONAL_KEYS[:5]}
     head |= {key: value for key, value in optional.items() if value is not None}
     lines = [f" {json.dumps(key)}: {_dumps(value)}," for key, value in head.items()]
     bounds = [

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ringsched.formatting import duration, figure
 from ringsched.model.checks import choice
 from ringsched.model.job import Job
 
@@ -13,6 +14,11 @@ from ringsched.model.job import Job
 LAST_FINISH = 0
 TARDINESS = 1  # GPU-time of all jobs beyond a target: a slope that leads to an early last finish
 COMPLETION = 2  # sum of weight * finish
+SLOWDOWN = 3  # the largest slowdown: completion over best case
+EXCESS = 4  # slowdowns beyond a target, summed: a slope that leads to a small largest one
+
+SHORTEST_S = 1e-9  # a shorter best case counts as this one in a slowdown
+LARGEST = 1e300  # of a slowdown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +29,10 @@ class Objective:
     --------
     >>> a = Job(name="a", gpus=1, iterations=1, gradient_mb=0, minibatch=1, forward_ms=0, backward_ms=1)
     >>> jobs = [a, a.replace(name="b", weight=3)]
-    >>> [objective.value_s(jobs, [2.0, 4.0], origin_s=0.0) for objective in ALL]
-    [4.0, 3.0, 3.5]
+    >>> [objective.value(jobs, [2.0, 4.0], best_cases_s=[2.0, 1.0], origin_s=0.0) for objective in ALL]
+    [4.0, 3.0, 3.5, 4.0]
+    >>> [objective.text(90.0) for objective in (MAKESPAN, MAX_SLOWDOWN)]
+    ['1 min 30 s', '90']
     """
 
     name: str  # in files and on the command line
@@ -45,8 +53,17 @@ class Objective:
 
     @property
     def is_last_finish(self) -> bool:
-        """Whether only the last finish counts, so that its bounds are instants; else they are means."""
+        """Whether only the last finish counts, so that its bounds are instants."""
         return self.cost == LAST_FINISH
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether its values and bounds are ratios, not seconds."""
+        return self.cost == SLOWDOWN
+
+    def text(self, value: float) -> str:
+        """Return a value or a bound for people."""
+        return figure(value) if self.is_ratio else duration(value)
 
     def weight(self, job: Job) -> float:
         """Return what a job counts beside others."""
@@ -59,13 +76,26 @@ class Objective:
         _, exponent = math.frexp(max((job.weight for job in jobs), default=1.0))
         return [math.ldexp(job.weight, -exponent) for job in jobs]
 
-    def value_s(self, jobs: Sequence[Job], finishes_s: Sequence[float], *, origin_s: float) -> float:
+    def value(
+        self,
+        jobs: Sequence[Job],
+        finishes_s: Sequence[float],
+        *,
+        best_cases_s: Sequence[float],
+        origin_s: float,
+    ) -> float:
         """Return the value of finishes that count from the origin; 0 without jobs.
 
         Submits are absolute. A completion counts from the submit, not from the slot of the release.
         """
         if self.is_last_finish:
             return max(finishes_s, default=0.0)
+        if self.is_ratio:
+            slowdowns = (
+                min(LARGEST, (finish - (job.submit_s - origin_s)) / max(SHORTEST_S, best))
+                for finish, job, best in zip(finishes_s, jobs, best_cases_s, strict=True)
+            )
+            return max(slowdowns, default=0.0)
         weights = self.weights(jobs)
         completions = [
             weight * (finish - (job.submit_s - origin_s))
@@ -77,8 +107,9 @@ class Objective:
 MAKESPAN = Objective(name="makespan", field="makespan_s", cost=LAST_FINISH, slopes=(LAST_FINISH, TARDINESS))
 MEAN_COMPLETION = Objective(name="mean-completion", field="mean_completion_s")
 WEIGHTED_COMPLETION = Objective(name="weighted-completion", field="weighted_completion_s", weighted=True)
+MAX_SLOWDOWN = Objective(name="max-slowdown", field="max_slowdown", cost=SLOWDOWN, slopes=(SLOWDOWN, EXCESS))
 
-ALL = (MAKESPAN, MEAN_COMPLETION, WEIGHTED_COMPLETION)
+ALL = (MAKESPAN, MEAN_COMPLETION, WEIGHTED_COMPLETION, MAX_SLOWDOWN)
 OBJECTIVES = tuple(objective.name for objective in ALL)  # the default first
 
 

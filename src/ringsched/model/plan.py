@@ -53,7 +53,10 @@ Term = float | int | str | Sequence[float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """No plan can do better than `value_s`; `terms` say why: numbers, names, and lists of numbers."""
+    """No plan can do better than `value_s`; `terms` say why: numbers, names, and lists of numbers.
+
+    It is in seconds; a bound on `max-slowdown` is a ratio.
+    """
 
     name: str
     value_s: float
@@ -119,6 +122,7 @@ class Outcome:
     makespan_s: float
     mean_completion_s: float
     weighted_completion_s: float
+    max_slowdown: float
 
     def __repr__(self) -> str:
         totals = {"makespan": self.makespan_s, "mean completion": self.mean_completion_s}
@@ -190,7 +194,8 @@ class Plan(Replaceable):
     """A placement and a start for every job, in the scenario's order, with what they lead to.
 
     Whether it is *right* is for the verifier to say; here only the form is checked. Bound and gap are those
-    of the objective. `weighted_completion_s` is there if the weights differ, or if it is the objective.
+    of the objective, in seconds or, of `max-slowdown`, a ratio. `weighted_completion_s` is there if the
+    weights differ, or if it is the objective. Older plans have no `max_slowdown`.
     """
 
     scenario_sha256: str
@@ -203,6 +208,7 @@ class Plan(Replaceable):
     makespan_s: float
     mean_completion_s: float
     weighted_completion_s: float | None = None
+    max_slowdown: float | None = None
     lower_bound_s: float
     gap: float
     bounds: tuple[Bound, ...] = ()
@@ -234,16 +240,16 @@ class Plan(Replaceable):
             settle(self, slack=number(self.slack, "slack", minimum=1))
         for key in ("makespan_s", "mean_completion_s", "lower_bound_s", "gap"):
             settle(self, **{key: number(getattr(self, key), key)})
-        if self.weighted_completion_s is not None:
-            key = "weighted_completion_s"
-            settle(self, **{key: number(self.weighted_completion_s, key)})
+        for key in ("weighted_completion_s", "max_slowdown"):
+            if getattr(self, key) is not None:
+                settle(self, **{key: number(getattr(self, key), key)})
         field = objective_named(self.objective).field
         if getattr(self, field) is None:
             raise InputError("is missing, but is the objective", field=field)
 
     @property
     def objective_s(self) -> float:
-        """The value of the objective."""
+        """The value of the objective: seconds or, of `max-slowdown`, a ratio."""
         value: float = getattr(self, objective_named(self.objective).field)
         return value
 
@@ -299,9 +305,10 @@ class Plan(Replaceable):
 
     @property
     def _result(self) -> tuple[tuple[str, str], ...]:
+        objective = objective_named(self.objective)
         return (
-            (objective_named(self.objective).words, duration(self.objective_s)),
-            ("bound", duration(self.lower_bound_s)),
+            (objective.words, objective.text(self.objective_s)),
+            ("bound", objective.text(self.lower_bound_s)),
             ("gap", percent_above(self.gap)),
         )
 

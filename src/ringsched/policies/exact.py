@@ -33,27 +33,29 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
     """Return the best of all plans; raise `TooLarge` if that cannot be proved in time."""
     if settings.order != ANY_ORDER:
         raise InputError("is not allowed with policy 'exact', which tries all orders", field="order")
+    from ringsched.search.exact.measure import in_seconds, measure_of
     from ringsched.search.exact.prove import prove
 
     objective = settings.objective
     limit_s = settings.limits.time_limit_s
     time_limit_s = TIME_LIMIT_S if limit_s is None else limit_s
     _check_size(problem, objective)
-    weights = [] if objective.is_last_finish else objective.weights(problem.scenario.jobs)
+    measure = measure_of(problem, objective)
     proof = prove(
         problem,
-        min(_simple_runs(problem), key=lambda run: _value(run, weights)),
-        weights=weights,
-        bound=_known_bound(problem, objective, weights),
+        min(_simple_runs(problem), key=lambda run: measure.value(run.finishes)),
+        measure,
+        bound=_known_bound(problem, objective),
         time_limit_s=time_limit_s,
         on_step=settings.on_trial,
         asked=settings.limits.should_stop,
     )
-    best_s, bound_s = (_in_seconds(problem, weights, value) for value in (proof.value, proof.bound))
+    best_s, bound_s = (in_seconds(problem, objective, value) for value in (proof.value, proof.bound))
     if not proof.complete and best_s > bound_s * (1 + GOOD_GAP):
+        best, bound = objective.text(best_s), objective.text(bound_s)
         raise TooLarge(
             f"policy 'exact' found no proof within {duration(time_limit_s)}: its best plan has a "
-            f"{objective.words} of {duration(best_s)}, no plan can have less than {duration(bound_s)}; "
+            f"{objective.words} of {best}, no plan can have less than {bound}; "
             "give it more time, or use policy 'search'",
             lower_bound_s=bound_s,
             best_s=best_s,
@@ -70,15 +72,14 @@ def quick_proof(problem: Problem, settings: Settings, incumbent: Run, time_limit
         _check_size(problem, settings.objective)
     except TooLarge:
         return None
+    from ringsched.search.exact.measure import measure_of
     from ringsched.search.exact.prove import prove
 
-    objective = settings.objective
-    weights = [] if objective.is_last_finish else objective.weights(problem.scenario.jobs)
     return prove(
         problem,
         incumbent,
-        weights=weights,
-        bound=_known_bound(problem, objective, weights),
+        measure_of(problem, settings.objective),
+        bound=_known_bound(problem, settings.objective),
         time_limit_s=time_limit_s,
         on_step=settings.on_trial,
         asked=settings.limits.should_stop,
@@ -111,30 +112,11 @@ def _simple_runs(problem: Problem) -> Iterator[Run]:
             yield runner.last()
 
 
-def _value(run: Run, weights: list[float]) -> float:
-    if not weights:
-        return run.makespan
-    return math.fsum(weight * finish for weight, finish in zip(weights, run.finishes, strict=True))
+def _known_bound(problem: Problem, objective: Objective) -> float:
+    """Return the best lower bound in the units of the measure."""
+    from ringsched.search.exact.measure import from_seconds
 
-
-def _known_bound(problem: Problem, objective: Objective, weights: list[float]) -> float:
-    """Return the best lower bound in the units of `_value`."""
-    bound_s = lower_bounds(problem, objective)[0].value_s
-    if not weights:
-        return problem.clock.units(bound_s)
-    return problem.clock.units(bound_s * math.fsum(weights) + _submits_s(problem, weights))
-
-
-def _submits_s(problem: Problem, weights: list[float]) -> float:
-    jobs, origin_s = problem.scenario.jobs, problem.origin_s
-    return math.fsum(weight * (job.submit_s - origin_s) for weight, job in zip(weights, jobs, strict=True))
-
-
-def _in_seconds(problem: Problem, weights: list[float], value: float) -> float:
-    """Return the objective of a plan whose weighted finishes sum to `value`."""
-    if not weights:
-        return problem.clock.seconds(value)
-    return (problem.clock.seconds(value) - _submits_s(problem, weights)) / math.fsum(weights)
+    return from_seconds(problem, objective, lower_bounds(problem, objective)[0].value_s)
 
 
 def _words(proof: Proof, best_s: float, bound_s: float) -> str:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ringsched.bounds.lower_bound import lower_bounds
+from ringsched.bounds.lower_bound import lower_bounds, quick_bounds
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run, outcome_of, planned_jobs
 from ringsched.errors import Infeasible, InputError
 from ringsched.formatting import duration
-from ringsched.model import Plan
+from ringsched.model import Bound, Plan
 from ringsched.model.checks import instance, integer, number
 from ringsched.model.objective import MAKESPAN, Objective, objective_named
 from ringsched.policies.policy import (
@@ -103,7 +103,9 @@ def planned_with_run(
         limits=replace(settings.limits, should_stop=watch.should_stop),
         on_trial=watch.trial,
         on_progress=watch.progress,
-        on_better=lambda best: watch.better(lambda: _plan(problem, best(), policy, settings)),
+        on_better=lambda best: watch.better(
+            lambda: _plan(problem, best(), policy, settings, _known_bounds(problem, settings.objective))
+        ),
     )
     candidate = policy.candidate(problem, settings) if problem.num_jobs else Candidate(Run((), (), ()), {})
     if candidate is None:
@@ -135,7 +137,18 @@ class _Watch:
             self._next_plan_s = time.monotonic() + self._observer.better_every_s
 
 
-def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Settings) -> Plan:
+def _known_bounds(problem: Problem, objective: Objective) -> tuple[Bound, ...]:
+    """Return bounds without a wait: a first plan comes before the bounds that take time."""
+    return problem.bounds.get(objective) or quick_bounds(problem, objective)
+
+
+def _plan(
+    problem: Problem,
+    candidate: Candidate,
+    policy: Policy,
+    settings: Settings,
+    bounds: tuple[Bound, ...] | None = None,
+) -> Plan:
     return plan_of(
         problem,
         candidate,
@@ -145,6 +158,7 @@ def _plan(problem: Problem, candidate: Candidate, policy: Policy, settings: Sett
         seed=settings.seed,
         objective=settings.objective,
         certify=policy.certify,
+        bounds=bounds,
     )
 
 
@@ -177,17 +191,18 @@ def plan_of(
     seed: int = 0,
     objective: Objective = MAKESPAN,
     certify: Certify | None = None,
+    bounds: tuple[Bound, ...] | None = None,
 ) -> Plan:
     """Return the plan of a candidate; bound and gap are those of the objective.
 
-    What `certify` says is about the makespan, whatever the objective.
+    What `certify` says is about the makespan, whatever the objective. If absent, `bounds` are all of them.
     """
     # Whether the weighted mean says something that the plain one does not.
     shows_weights = objective.weighted or len({job.weight for job in problem.scenario.jobs}) > 1
     jobs, outcome = planned_jobs(problem, candidate.run), outcome_of(problem, candidate.run)
-    bounds = lower_bounds(problem, objective)
-    bound_s = bounds[0].value_s if bounds else 0.0
-    value_s: float = getattr(outcome, objective.field)
+    bounds = lower_bounds(problem, objective) if bounds is None else bounds
+    bound_s = max((bound.value_s for bound in bounds), default=0.0)
+    value: float = getattr(outcome, objective.field)
     certificate = None
     if certify is not None and jobs:
         certificate = certify(problem, candidate, problem.clock.units(lower_bounds(problem)[0].value_s))
@@ -202,9 +217,10 @@ def plan_of(
         makespan_s=outcome.makespan_s,
         mean_completion_s=outcome.mean_completion_s,
         weighted_completion_s=outcome.weighted_completion_s if shows_weights else None,
+        max_slowdown=outcome.max_slowdown,
         lower_bound_s=bound_s,
         # In continuous time rounding may leave a value a hair below its bound.
-        gap=max(1.0, value_s / bound_s) if bound_s else 1.0,
+        gap=max(1.0, value / bound_s) if bound_s else 1.0,
         bounds=bounds,
         certificate=certificate,
         ended=candidate.ended,

@@ -96,12 +96,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a search is; times and values in seconds."""
+    """How far a search is; times and values in seconds, but of `max-slowdown` values are ratios."""
 
     value_s: float
     bound_s: float
     iterations: int
     elapsed_s: float
+    objective: str = MAKESPAN.name
 
     @property
     def gap(self) -> float:

@@ -14,7 +14,6 @@ from ringsched.engine.problem import Problem, objective_value
 from ringsched.engine.state import Run
 from ringsched.errors import InputError
 from ringsched.jit import is_settled
-from ringsched.model.objective import MAKESPAN, Objective
 from ringsched.model.plan import GOOD_ENOUGH, PROVED
 from ringsched.policies.exact import quick_proof
 from ringsched.policies.policy import (
@@ -79,18 +78,17 @@ class _Search:
 
     def solve(self) -> Candidate:
         problem, settings = self.problem, self.settings
-        bound_s = self._bound_s(settings.objective)
         if settings.max_wait_s is not None and problem.queued:  # which simple policies do not know
-            return self._improved(None, bound_s)
+            return self._improved(None, self._bound_s())
         is_ready = is_settled(run_trial)
         simple = min(self._best_fit_runs(), key=lambda run: (self._value_s(run), math.fsum(run.finishes)))
         if not is_ready:  # the time of the compiler does not count
             self.began_s = time.monotonic()
-        value_s = self._value_s(simple)
+        settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
+        value_s, bound_s = self._value_s(simple), self._bound_s()
         if value_s <= bound_s * settings.limits.gap or not problem.queued:
             return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
-        settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
-        settings.on_progress(Progress(value_s=value_s, bound_s=bound_s, iterations=0, elapsed_s=0.0))
+        self._report(value_s, bound_s)
         if (proof := self._quick_proof(simple)) is not None:
             simple, value_s = proof.run, self._value_s(proof.run)
             if value_s <= bound_s * settings.limits.gap:
@@ -161,7 +159,7 @@ class _Search:
         search = AnytimeSearch(
             problem,
             settings.objective,
-            target_s=self._bound_s(MAKESPAN),
+            target=bound_s,
             seed=settings.seed,
             num_threads=limits.threads or _num_cores(),
             priorities={order: priorities(problem, order) for order in ORDERS},
@@ -191,11 +189,8 @@ class _Search:
             return Candidate(run, {"iterations": search.iterations} | params)
 
         def on_progress(count: Count) -> None:
-            value_s = min(count.value_s, simple_s)
             elapsed_s = time.monotonic() - self.began_s
-            settings.on_progress(
-                Progress(value_s=value_s, bound_s=bound_s, iterations=count.iterations, elapsed_s=elapsed_s)
-            )
+            self._report(min(count.value_s, simple_s), bound_s, count.iterations, elapsed_s)
 
         if search.value_s < simple_s:
             settings.on_better(best)
@@ -209,10 +204,21 @@ class _Search:
         found = best()
         return replace(found, ended=_ending(ended, self._value_s(found.run), bound_s))
 
-    def _bound_s(self, objective: Objective) -> float:
+    def _report(self, value_s: float, bound_s: float, iterations: int = 0, elapsed_s: float = 0.0) -> None:
+        self.settings.on_progress(
+            Progress(
+                value_s=value_s,
+                bound_s=bound_s,
+                iterations=iterations,
+                elapsed_s=elapsed_s,
+                objective=self.settings.objective.name,
+            )
+        )
+
+    def _bound_s(self) -> float:
         if self.settings.limits.quick_bounds:
-            return quick_bound_s(self.problem, objective)
-        return lower_bounds(self.problem, objective)[0].value_s
+            return quick_bound_s(self.problem, self.settings.objective)
+        return lower_bounds(self.problem, self.settings.objective)[0].value_s
 
     def _value_s(self, run: Run) -> float:
         return objective_value(self.problem, run.finishes, self.settings.objective)

@@ -135,8 +135,11 @@ def _figures(plan: Plan, metrics: Metrics | None) -> list[dict[str, Any]]:
     if plan.weighted_completion_s is not None:
         value = plan.weighted_completion_s
         figures.append(_figure("weighted completion", duration(value), value, LOW))
+    if objective.is_ratio:
+        figures.append(_figure(objective.words, objective.text(plan.objective_s), plan.objective_s, LOW))
+    bound = plan.lower_bound_s
     figures += [
-        _figure(f"lower bound{of_objective}", duration(plan.lower_bound_s), plan.lower_bound_s, None),
+        _figure(f"lower bound{of_objective}", objective.text(bound), bound, None),
         _figure("gap", percent_above(plan.gap), plan.gap, LOW),
     ]
     if metrics is not None:

@@ -74,8 +74,8 @@ class AnytimeSearch:
 
     Parameters
     ----------
-    target_s
-        A lower bound on the makespan, which the slope of some chains leads to.
+    target
+        A lower bound on the objective, which the slope of some chains leads to.
     priorities
         Sort keys of all jobs by the names of queue orders, in which the search begins among others.
     max_wait_s
@@ -83,12 +83,12 @@ class AnytimeSearch:
     most_starts, starts_s
         How many solutions it begins with at most, and how long that may take.
     enough_s
-        An objective that is good enough: no other start is tried then.
+        A value of the objective that is good enough: no other start is tried then.
     """
 
     problem: Problem
     objective: Objective
-    target_s: float
+    target: float
     seed: int
     num_threads: int
     priorities: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class AnytimeSearch:
             self.problem,
             self._arrays,
             self.objective,
-            target_s=self.target_s,
+            target=self.target,
             usable=tuple(range(NUM_MOVED)),
             max_wait_s=self.max_wait_s,
         )
@@ -130,8 +130,8 @@ class AnytimeSearch:
 
     @property
     def value_s(self) -> float:
-        """The objective of the best schedule so far."""
-        return self._seconds(min(float(worker.chain.values[BEST]) for worker in self._workers))
+        """The objective of the best schedule so far: seconds, or a ratio."""
+        return self._in_seconds(min(float(worker.chain.values[BEST]) for worker in self._workers))
 
     @property
     def iterations(self) -> int:
@@ -254,7 +254,7 @@ class AnytimeSearch:
         """Return chains at the best of the starts, with different slopes."""
         tried: list[tuple[float, int, Start]] = []
         probe: _Worker | None = None
-        remaining = starts(self.problem, self.objective, self.priorities)
+        remaining = starts(self.problem, self.objective, self.priorities, self.target)
         for at, start in enumerate(remaining):
             elapsed_s = time.monotonic() - self._started_s
             if at > 0 and (at >= self.most_starts or elapsed_s >= self.starts_s or self.asked()):
@@ -272,7 +272,7 @@ class AnytimeSearch:
                 self.compiling_s = time.monotonic() - self._started_s
                 self._started_s = time.monotonic()
             tried.append((float(probe.chain.values[BEST]), at, start))
-            if self._seconds(tried[-1][0]) <= self.enough_s:
+            if self._in_seconds(tried[-1][0]) <= self.enough_s:
                 break
         tried.sort(key=lambda each: each[:2])
         values = [value for value, _, _ in tried]
@@ -303,7 +303,9 @@ class AnytimeSearch:
     def _cost(self) -> int:
         return self.objective.cost
 
-    def _seconds(self, value: float) -> float:
+    def _in_seconds(self, value: float) -> float:
+        if self.objective.is_ratio:
+            return value
         if self.objective.is_last_finish:
             return self.problem.clock.seconds(value)
         weight = self._task.weight

@@ -8,12 +8,12 @@ import numpy as np
 
 from ringsched.engine.state import Arrays, Floats, Integers, State
 from ringsched.jit import by_pointer, kernel, part
-from ringsched.model.objective import LAST_FINISH, TARDINESS
+from ringsched.model.objective import COMPLETION, EXCESS, SLOWDOWN
 from ringsched.rules.shared import Queue, Scratch
 from ringsched.search.chance import below, new_chance
 from ringsched.search.checkpoints import Checkpoints, copy
 from ringsched.search.moves import Wheel, change, learn, new_wheel
-from ringsched.search.schedule import FROM_START, PRUNED, decode, total_cost
+from ringsched.search.schedule import FROM_START, PRUNED, decode, slowdown, total_cost
 from ringsched.search.solution import NEVER, NUM_EVENTS, Solution, Task, Trace, Walk, new_solution
 
 _NUM_LATE = 10  # the jobs that end last, which moves aim at and the tie-breaker counts
@@ -150,7 +150,7 @@ def descend(
         value = evaluate(arrays, state, scratch, queue, task, chain, cost, limit, checkpoint, is_new)
         gain = 0
         if is_new or value <= limit:
-            tie = _tie(state, chain, cost)
+            tie = _tie(state, task, chain, cost)
             if is_new or value < limit or tie <= chain.values[TIE]:
                 if is_new or value < limit or tie < chain.values[TIE]:
                     gain = _GAIN
@@ -192,22 +192,31 @@ def _change(arrays: Arrays, task: Task, chain: Chain, turn: int) -> int:
 
 
 @part
-def _tie(state: State, chain: Chain, cost: int) -> float:
-    """Return the sum of the latest finishes, which tells schedules of one makespan apart."""
+def _tie(state: State, task: Task, chain: Chain, cost: int) -> float:
+    """Return the sum of the latest finishes, which tells schedules of one makespan apart.
+
+    For slowdowns it is the sum of the largest.
+    """
     late, size = chain.new_late, 0
     for job in chain.new.order:
-        finish = state.finished[job]
-        if size == len(late) and finish <= state.finished[late[size - 1]]:
+        lateness = _lateness(state, task, cost, job)
+        if size == len(late) and lateness <= _lateness(state, task, cost, late[size - 1]):
             continue
         place = min(size, len(late) - 1)
-        while place > 0 and state.finished[late[place - 1]] < finish:
+        while place > 0 and _lateness(state, task, cost, late[place - 1]) < lateness:
             late[place] = late[place - 1]
             place -= 1
         late[place] = job
         size = min(size + 1, len(late))
-    if cost != LAST_FINISH and cost != TARDINESS:
+    if cost == COMPLETION:
         return 0.0
     total = 0.0
     for job in late:
-        total += state.finished[job]
+        total += _lateness(state, task, cost, job)
     return total
+
+
+@part
+def _lateness(state: State, task: Task, cost: int, job: int) -> float:
+    finish = state.finished[job]
+    return slowdown(task, job, finish) if cost in (SLOWDOWN, EXCESS) else float(finish)

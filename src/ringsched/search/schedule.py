@@ -7,7 +7,7 @@ import math
 from ringsched.engine.events import advance, next_event, next_release, start
 from ringsched.engine.state import NOT_STARTED, NUM_IDLE, Arrays, Floats, State, reset
 from ringsched.jit import kernel, part
-from ringsched.model.objective import COMPLETION, LAST_FINISH, TARDINESS
+from ringsched.model.objective import COMPLETION, EXCESS, LAST_FINISH, SLOWDOWN, TARDINESS
 from ringsched.rules.shared import MAX_LOAD, Queue, Scratch
 from ringsched.rules.table import fixed, place
 from ringsched.search.checkpoints import Checkpoints, restore, save
@@ -226,7 +226,7 @@ def _pass(
                 num_open -= 1
         if not is_placed:
             before = rank
-            if cost == LAST_FINISH:  # it starts later than now
+            if cost in (LAST_FINISH, SLOWDOWN):  # it starts later than now
                 values[LEAST] = _with(arrays, task, cost, values[LEAST], job, now + task.best_case[job])
             if solution.blocks[job] == 1:
                 if records and trace.stopped[job] == NEVER:
@@ -317,7 +317,7 @@ def _count_start(
     """Update the least cost, now that the job is known to start at this instant."""
     best = float(task.best_case[job])
     values[AREA] -= float(arrays.gpus[job]) * best
-    if cost == LAST_FINISH:
+    if cost in (LAST_FINISH, SLOWDOWN):
         values[LEAST] = _with(arrays, task, cost, values[LEAST], job, now + best)
         return
     before = _with(arrays, task, cost, 0.0, job, queue.release[job] + best)
@@ -342,4 +342,14 @@ def _with(arrays: Arrays, task: Task, cost: int, total: float, job: int, finish:
         return max(total, finish)
     if cost == TARDINESS:
         return total + float(arrays.gpus[job]) * max(0.0, finish - task.target)
+    if cost == SLOWDOWN:
+        return max(total, slowdown(task, job, finish))
+    if cost == EXCESS:
+        return total + max(0.0, slowdown(task, job, finish) - task.target)
     return total + float(task.weight[job]) * finish
+
+
+@kernel
+def slowdown(task: Task, job: int, finish: float) -> float:
+    """Return the job's completion over its best case, if it ends then."""
+    return float((finish - task.submit[job]) * task.per_best_case[job])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Arrays, Floats, Integers
 from ringsched.jit import by_pointer
-from ringsched.model.objective import Objective
+from ringsched.model.objective import SHORTEST_S, Objective
 from ringsched.search.modes import FREE, MODES, NUM_MODES
 
 
@@ -22,6 +22,7 @@ class Task(NamedTuple):
     best_case: Floats  # of each job
     weight: Floats  # of each job
     submit: Floats  # of each job, from the origin
+    per_best_case: Floats  # of each job: 1 over the best case that slowdowns count in
     kind: Integers  # of each job: those of one kind can be placed at the same moments
     largest: Integers  # of each job: the largest server it may use
     peers: Integers  # jobs to be placed, those of one size together ...
@@ -32,7 +33,7 @@ class Task(NamedTuple):
     alike: NDArray[np.bool_]  # of each mode: whether jobs of one kind are alike
     usable: Integers  # modes that moves choose from
     num_gpus: int
-    target: float  # no makespan can be below it
+    target: float  # the objective cannot be below it
     max_wait: float  # jobs that have waited longer go first; infinity for no limit
     patience: int  # steps without progress before a chain is perturbed
 
@@ -42,11 +43,11 @@ def task_of(
     arrays: Arrays,
     objective: Objective,
     *,
-    target_s: float,
+    target: float,
     usable: tuple[int, ...],
     max_wait_s: float = math.inf,
 ) -> Task:
-    """Return the task of a problem; `target_s` is a lower bound on the makespan."""
+    """Return the task of a problem; `target` is a lower bound on the objective."""
     peers = np.array(sorted(problem.queued, key=lambda job: (problem.gpus[job], job)), dtype=np.int64)
     sizes = arrays.gpus[peers]
     eligibility, lanes = problem.eligibility, problem.fabric.model.lanes
@@ -54,10 +55,12 @@ def task_of(
     kinds = {each: number for number, each in enumerate(sorted(set(described)))}
     largest = np.where(arrays.permits.allowed, arrays.capacity[: arrays.num_servers], 0).max(axis=1)
     submits = [problem.clock.units(job.submit_s - problem.origin_s) for job in problem.scenario.jobs]
+    best_case = np.array(problem.best_case, dtype=np.float64)
     return Task(
-        best_case=np.array(problem.best_case, dtype=np.float64),
+        best_case=best_case,
         weight=np.array(objective.weights(problem.scenario.jobs), dtype=np.float64),
         submit=np.array(submits, dtype=np.float64),
+        per_best_case=1 / np.maximum(best_case, problem.clock.units(SHORTEST_S)),
         kind=np.array([kinds[each] for each in described], dtype=np.int64),
         largest=largest[arrays.permits.class_of],
         peers=peers,
@@ -71,7 +74,7 @@ def task_of(
         alike=np.array([mode.alike and not eligibility.has_windows for mode in MODES], dtype=np.bool_),
         usable=np.array(usable, dtype=np.int64),
         num_gpus=problem.num_gpus,
-        target=float(problem.clock.units(target_s)),
+        target=float(target if objective.is_ratio else problem.clock.units(target)),
         max_wait=float(problem.clock.units(max_wait_s)),
         patience=max(200, 10 * len(problem.queued)),
     )

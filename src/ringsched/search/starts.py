@@ -30,6 +30,8 @@ from ringsched.search.solution import Solution, Task, new_solution
 _WIDTHS = (0.0, 0.1, 0.2, 0.35, 0.5, 1.0)
 # For completions: short and narrow ones first; exponents of duration and GPUs.
 _AREAS = ((1.0, 1.0), (1.0, 0.5), (1.0, 0.0), (0.5, 1.0), (1.0, 1.5))
+# For slowdowns: how much larger than the bound they may be.
+_STRETCHES = (1.2, 1.0, 1.5, 2.0, 4.0)
 
 
 class Manner(NamedTuple):
@@ -89,11 +91,14 @@ class Start(NamedTuple):
 
 
 def starts(
-    problem: Problem, objective: Objective, priorities: Mapping[str, Sequence[float]]
+    problem: Problem, objective: Objective, priorities: Mapping[str, Sequence[float]], target: float
 ) -> Iterator[Start]:
-    """Yield starts, those that are often good first; `priorities` are the queue orders of policies."""
+    """Yield starts, those that are often good first; `priorities` are the queue orders of policies.
+
+    `target` is a lower bound on the objective.
+    """
     named = _orders(problem, priorities.values())
-    own = _orders(problem, _keys(problem, objective))
+    own = _orders(problem, _keys(problem, objective, target))
     usable = set(usable_modes(problem))
     for orders, manners in (
         (own[:1], _OVERTAKING[:4]),
@@ -110,10 +115,18 @@ def starts(
                     yield Start(order, manner)
 
 
-def _keys(problem: Problem, objective: Objective) -> list[list[float]]:
+def _keys(problem: Problem, objective: Objective, target: float) -> list[list[float]]:
     sizes = list(zip(problem.best_case, problem.gpus, strict=True))
     if objective.is_last_finish:
         return [[-best * gpus**width for best, gpus in sizes] for width in _WIDTHS]
+    if objective.is_ratio:  # by the deadline that a slowdown would mean
+        return [
+            [
+                problem.clock.units(job.submit_s) + stretch * target * best
+                for job, best in zip(problem.scenario.jobs, problem.best_case, strict=True)
+            ]
+            for stretch in _STRETCHES
+        ]
     weights = objective.weights(problem.scenario.jobs)
     return [
         [

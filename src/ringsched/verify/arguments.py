@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from ringsched.model import Bound, Plan, Scenario
-from ringsched.verify.bounds import Facts, core_bounds, is_makespan, is_weighted, objective_s, weights_of
+from ringsched.verify.bounds import (
+    Facts,
+    best_cases_s,
+    core_bounds,
+    is_makespan,
+    is_slowdown,
+    is_weighted,
+    max_slowdown,
+    objective_s,
+    weights_of,
+)
 from ringsched.verify.clock import Clock
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.placements import after_running, few_at_once, required_servers, shared_links
@@ -185,6 +195,42 @@ MEANS: Mapping[str, Callable[[Facts, Terms, bool], float]] = {
 }
 
 
+DUE_MARGIN = 2e-11  # relative: as much work as fits but for rounding is no contradiction
+
+
+def due_work(facts: Facts, best_s: Sequence[float], terms: Terms) -> float:
+    """Return the largest slowdown at which more work is due within a window than its GPUs can do.
+
+    Each job must end by its submit + slowdown x best case. As the slowdown falls, the part of its run that
+    must lie in the window grows at the pace of its best case, until it is what a start at the release
+    leaves for the window. A running job is in it as long as it takes at least.
+    """
+    unit_s, clock = facts.scenario.time.unit_s, facts.clock
+    begin, end = instant(facts, terms, "from_s"), above_0(terms, "until_s") / unit_s
+    if end <= begin:
+        raise BadTerms("needs a term until_s after from_s")
+    room = facts.capacity * (end - begin) * (1 + DUE_MARGIN)
+    bends: list[tuple[float, float]] = []  # slowdown, and by how much GPU-time grows faster below it
+    for job, release, duration, own_s in zip(
+        facts.scenario.jobs, facts.releases, facts.best, best_s, strict=True
+    ):
+        most = min(duration, release + duration - begin, end - begin)
+        if most <= 0:
+            continue
+        if job.running_on is not None:  # since 0, whatever its deadline
+            room -= job.gpus * most
+            continue
+        pace, late = own_s / unit_s, end + duration - (job.submit_s - clock.origin_s) / unit_s
+        bends += [(late / pace, job.gpus * pace), ((late - most) / pace, -job.gpus * pace)]
+    due, growth, last = 0.0, 0.0, math.inf
+    for slowdown, change in sorted(bends, key=lambda bend: -bend[0]):
+        more = growth * (last - slowdown) if growth > 0 else 0.0
+        if due + more > room:
+            return last - (room - due) / growth
+        due, growth, last = due + more, growth + change, slowdown
+    return 0.0
+
+
 def _after(facts: Facts, begin: float, amount: Callable[[int], int], capacity: int) -> float:
     """Return when all work that must lie after an instant can be done, at what is there of it at a time."""
     pairs = list(zip(facts.scenario.jobs, facts.releases, facts.best, strict=True))
@@ -204,7 +250,7 @@ def _released(facts: Facts, release: float) -> Iterator[int]:
 def check_bounds(
     scenario: Scenario, plan: Plan, network: Network, clock: Clock
 ) -> tuple[list[float], list[Violation]]:
-    """Return the bounds that hold, in seconds, and what is wrong with those that the plan lists.
+    """Return the bounds that hold, and what is wrong with those that the plan lists.
 
     A plan need not list any, but what it lists must be right. Its own bound is the largest of those it
     lists and of those that every plan must know: the core's, or of a mean the best cases.
@@ -212,45 +258,57 @@ def check_bounds(
     if not scenario.jobs:
         return [], [_unknown(bound, []) for bound in plan.bounds]
     facts = Facts(scenario, network, clock)
-    known_s = _known_s(facts, plan.objective)
+    best_s = best_cases_s(scenario, network, clock) if is_slowdown(plan.objective) else []
+    known = _known(facts, plan.objective, best_s)
     # Submits may be Unix seconds, and what is counted from the first of them is rounded as they are.
-    latest_submit_s = max(job.submit_s for job in scenario.jobs)
-    values, wrong = list(known_s.values()), []
+    rounded = max(job.submit_s for job in scenario.jobs) / min(best_s, default=1.0)
+    values, wrong = list(known.values()), []
     for bound in plan.bounds:
         try:
-            expected = _value_s(facts, plan.objective, bound, known_s)
+            expected = _value(facts, plan.objective, bound, known, best_s)
         except BadTerms as error:
             wrong.append(_violation(f"bound {bound.name!r} {error}"))
             continue
         if expected is None:
-            wrong.append(_unknown(bound, [*known_s, *_further(plan.objective)]))
+            wrong.append(_unknown(bound, [*known, *_further(plan.objective)]))
             continue
         values.append(expected)
-        if not clock.agree(bound.value_s, expected, latest_submit_s):
+        if not clock.agree(bound.value_s, expected, rounded):
             stated = f"{shown(bound.value_s)} in the plan, but {shown(expected)} recomputed"
             wrong.append(_violation(f"bound {bound.name!r} is {stated}"))
     return values, wrong
 
 
-def _known_s(facts: Facts, objective: str) -> dict[str, float]:
+def _known(facts: Facts, objective: str, best_s: Sequence[float]) -> dict[str, float]:
+    clock = facts.clock
     if is_makespan(objective):
-        core = core_bounds(facts.scenario, facts.network, facts.clock)
-        return {name: facts.clock.length_s(bound) for name, bound in core.items()}
-    return {"best-cases": _mean_s(facts, earliest_ends(facts), objective)}
+        core = core_bounds(facts.scenario, facts.network, clock)
+        return {name: clock.length_s(bound) for name, bound in core.items()}
+    ends = earliest_ends(facts)
+    if is_slowdown(objective):
+        ends_s = [clock.length_s(end) for end in ends]
+        return {"best-cases": max_slowdown(facts.scenario, ends_s, best_s, clock.origin_s)}
+    return {"best-cases": _mean_s(facts, ends, objective)}
 
 
 def _further(objective: str) -> list[str]:
+    if is_slowdown(objective):
+        return ["due-work"]
     return [*MAKESPAN] if is_makespan(objective) else [*MEANS]
 
 
-def _value_s(facts: Facts, objective: str, bound: Bound, known_s: Mapping[str, float]) -> float | None:
+def _value(
+    facts: Facts, objective: str, bound: Bound, known: Mapping[str, float], best_s: Sequence[float]
+) -> float | None:
     """Return what a listed bound should be; None if there is none of that name."""
-    if bound.name in known_s:
-        return known_s[bound.name]
+    if bound.name in known:
+        return known[bound.name]
     if bound.name not in _further(objective):
         return None
     if is_makespan(objective):
         return facts.clock.length_s(MAKESPAN[bound.name](facts, bound.terms))
+    if is_slowdown(objective):
+        return due_work(facts, best_s, bound.terms)
     return MEANS[bound.name](facts, bound.terms, is_weighted(objective))
 
 

@@ -200,7 +200,10 @@ FIELDS = {
     "makespan": "makespan_s",
     "mean-completion": "mean_completion_s",
     "weighted-completion": "weighted_completion_s",
+    "max-slowdown": "max_slowdown",
 }
+SHORTEST_S = 1e-9  # a shorter best case counts as this one in a slowdown ...
+LARGEST_SLOWDOWN = 1e300  # ... which is never larger
 
 
 def is_makespan(objective: str) -> bool:
@@ -208,13 +211,33 @@ def is_makespan(objective: str) -> bool:
     return objective == "makespan"
 
 
+def is_slowdown(objective: str) -> bool:
+    """Whether values and bounds are ratios of completion to best case."""
+    return objective == "max-slowdown"
+
+
 def is_weighted(objective: str) -> bool:
     """Whether jobs count by their weights."""
     return objective == "weighted-completion"
 
 
+def best_cases_s(scenario: Scenario, network: Network, clock: Clock) -> list[float]:
+    """Return the best cases, which slowdowns count in."""
+    return [max(SHORTEST_S, clock.length_s(best_case(job, network, clock))) for job in scenario.jobs]
+
+
+def max_slowdown(
+    scenario: Scenario, finishes_s: Sequence[float], best_s: Sequence[float], origin_s: float
+) -> float:
+    """Return the largest completion over best case; 0 without jobs."""
+    largest = 0.0
+    for job, finish_s, own_s in zip(scenario.jobs, finishes_s, best_s, strict=True):
+        largest = max(largest, min(LARGEST_SLOWDOWN, (finish_s - (job.submit_s - origin_s)) / own_s))
+    return largest
+
+
 def objective_s(scenario: Scenario, finishes_s: Sequence[float], objective: str, origin_s: float) -> float:
-    """Return the value of an objective for finishes in the scenario's order, counted from the origin."""
+    """Return the seconds of an objective for finishes in the scenario's order, counted from the origin."""
     if is_makespan(objective) or not finishes_s:
         return max(finishes_s, default=0.0)
     weights = weights_of(scenario, is_weighted(objective))

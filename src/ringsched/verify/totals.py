@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 
 from ringsched.model import Job, Plan, Scenario
 from ringsched.verify.arguments import check_bounds
-from ringsched.verify.bounds import FIELDS, best_case, is_makespan, objective_s
+from ringsched.verify.bounds import (
+    FIELDS,
+    best_case,
+    best_cases_s,
+    is_makespan,
+    is_slowdown,
+    max_slowdown,
+    objective_s,
+)
 from ringsched.verify.clock import ROUNDED_ULPS, Clock, time_limit
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.verdict import Violation, shown
@@ -79,26 +87,38 @@ def check_totals(
     scenario: Scenario, plan: Plan, finishes: Sequence[float] | None, network: Network, clock: Clock
 ) -> Iterator[Violation]:
     """Check bounds, and, if the plan could be replayed, objectives and gap."""
-    bounds_s, wrong = check_bounds(scenario, plan, network, clock)
+    bounds, wrong = check_bounds(scenario, plan, network, clock)
     yield from wrong
-    bound_s = max(bounds_s, default=0.0)
+    bound = max(bounds, default=0.0)
+    best_s = [] if plan.max_slowdown is None else best_cases_s(scenario, network, clock)
+    # What a value is rounded by: the largest number that went into it, of slowdowns in units of a job.
+    rounded = dict.fromkeys(FIELDS.values(), 0.0)
     expected: dict[str, float] = {}
-    scale = bound_s
+    own = FIELDS[plan.objective]
     if finishes is not None:
         finishes_s = _in_order(scenario, plan, [clock.length_s(finish) for finish in finishes])
         expected = {
-            field: objective_s(scenario, finishes_s, name, clock.origin_s) for name, field in FIELDS.items()
+            field: max_slowdown(scenario, finishes_s, best_s, clock.origin_s)
+            if is_slowdown(name)
+            else objective_s(scenario, finishes_s, name, clock.origin_s)
+            for name, field in FIELDS.items()
+            if getattr(plan, field) is not None
         }
         last_s = max(map(clock.seconds, finishes), default=0.0)
-        scale = max(bound_s, last_s) if math.isfinite(last_s) else bound_s
-        expected["gap"] = _gap(expected[FIELDS[plan.objective]], bound_s, scale)
-    for field, value in (expected | {"lower_bound_s": bound_s}).items():
+        if math.isfinite(last_s):
+            shortest_s = min(best_s, default=1.0)
+            rounded = {
+                field: min(last_s / shortest_s, MOST_SCALE) if is_slowdown(name) else last_s
+                for name, field in FIELDS.items()
+            }
+    rounded[own] = rounded["lower_bound_s"] = rounded["gap"] = max(bound, rounded[own])
+    if expected:
+        expected["gap"] = _gap(expected[own], bound, rounded[own])
+    if bound > 0:  # in units of the bound
+        rounded["gap"] = min(rounded["gap"] / bound, MOST_SCALE)
+    for field, value in (expected | {"lower_bound_s": bound}).items():
         stated = getattr(plan, field)
-        if stated is None:
-            continue
-        # What a value is rounded by counts, in a ratio, in units of the bound.
-        largest = scale if field != "gap" or bound_s <= 0 else min(scale / bound_s, MOST_SCALE)
-        if not clock.agree(stated, value, largest):
+        if not clock.agree(stated, value, rounded[field]):
             message = f"{field} is {shown(stated)} in the plan, but {shown(value)} recomputed"
             yield Violation(constraint=field.removesuffix("_s").replace("_", "-"), message=message)
 

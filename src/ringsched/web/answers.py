@@ -104,6 +104,6 @@ class SearchAnswer(BaseModel):
     """How far a search is, its best plan so far, and what it failed with."""
 
     state: str
-    progress: dict[str, float] | None = None
+    progress: dict[str, float | str] | None = None
     plan: dict[str, Any] | None = None
     error: ErrorFacts | None = None

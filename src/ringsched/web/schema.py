@@ -176,7 +176,15 @@ _PLANNED_JOB = object_schema(
     },
     JOB_KEYS,
 )
-_TOTALS = ("makespan_s", "mean_completion_s", "lower_bound_s", "gap", "weighted_completion_s", "slack")
+_TOTALS = (
+    "makespan_s",
+    "mean_completion_s",
+    "lower_bound_s",
+    "gap",
+    "weighted_completion_s",
+    "max_slowdown",
+    "slack",
+)
 
 PLAN = object_schema(
     {

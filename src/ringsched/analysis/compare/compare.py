@@ -31,7 +31,7 @@ from ringsched.formatting import (
 from ringsched.model import Scenario
 from ringsched.model.calibration import Calibration
 from ringsched.model.checks import choice, instance, integer, number
-from ringsched.model.objective import MAKESPAN
+from ringsched.model.objective import MAKESPAN, Objective, objective_named
 from ringsched.policies.custom import CustomPolicy
 from ringsched.policies.policy import Limits
 
@@ -71,6 +71,11 @@ class Comparison:
         """A summary of every policy, the first the baseline; of several models, under the first."""
         return self.models[0].summary
 
+    @property
+    def objective(self) -> Objective:
+        """What bounds and gaps are about."""
+        return objective_named(self.rows[0].objective) if self.rows else MAKESPAN
+
     def __repr__(self) -> str:
         return one_line("Comparison", *self._heading)
 
@@ -98,7 +103,8 @@ class Comparison:
             for model in self.models
             for each in model.summary
         ]
-        headings = ("contention", "policy", "runs", "makespan s", "mean s", "bound s", "gap", *_RATIO)
+        bound = "bound" if self.objective.is_ratio else "bound s"
+        headings = ("contention", "policy", "runs", "makespan s", "mean s", bound, "gap", *_RATIO)
         first = 0 if len(self.models) > 1 else 1  # one model needs no column
         return html_table(
             ", ".join(self._heading),

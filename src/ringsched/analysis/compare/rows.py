@@ -62,8 +62,8 @@ TEXTS = (
     *("contention", "ringsched_version", "status"),
 )
 INTEGERS = ("draw", "seed")
-ADDED = {"contention": "", "draw": None}  # columns that older files do not have, with their defaults
-OLDER_COLUMNS = tuple(name for name in COLUMNS if name not in ADDED)
+# Columns that older files do not have, with their defaults.
+ADDED = {"contention": "", "draw": None, "max_slowdown": None}
 NOT_OURS = "was not written by `ringsched compare`; choose another file, or replace it with --no-resume"
 
 
@@ -112,7 +112,7 @@ class CsvRows:
         except csv.Error:
             lines = []
         header = tuple(lines[0]) if lines else ()
-        if header not in (COLUMNS, OLDER_COLUMNS):
+        if header != _columns_in(header):
             raise InputError(NOT_OURS, file=str(self._path))
         return [self._row(at, header, line) for at, line in enumerate(lines[1:], start=2)]
 
@@ -168,8 +168,7 @@ class ParquetRows:
             return []
         try:
             table = parquet.read_table(self._path)
-            columns = OLDER_COLUMNS if set(ADDED).isdisjoint(table.column_names) else COLUMNS
-            return [row_from(row) for row in table.select(columns).to_pylist()]
+            return [row_from(row) for row in table.select(_columns_in(table.column_names)).to_pylist()]
         except (ArrowException, OSError, KeyError, ValueError, TypeError):
             raise InputError(NOT_OURS, file=str(self._path)) from None
 
@@ -189,6 +188,11 @@ class ParquetRows:
         records = [dict(zip(COLUMNS, astuple(row), strict=True)) for row in rows]
         with written_beside(self._path) as temporary:
             parquet.write_table(pyarrow.Table.from_pylist(records, schema), temporary)
+
+
+def _columns_in(header: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of a file with this header, which may be older."""
+    return tuple(name for name in COLUMNS if name in header or name not in ADDED)
 
 
 def row_from(values: Mapping[str, Any]) -> ComparisonRow:

@@ -73,6 +73,7 @@ class ComparisonRow:
     spreading_loss: float | None = None
     lower_bound_s: float | None = None
     gap: float | None = None
+    max_slowdown: float | None = None  # none in older rows
     planning_s: float | None = None  # wall time
 
     @property

@@ -17,12 +17,14 @@ METRICS = (
     "spreading_loss",
     "lower_bound_s",
     "gap",
+    "max_slowdown",
     "planning_s",
 )
 
 # Shares may be 0: their differences are compared. The bound is the same for all policies.
 SHARES = ("gpu_utilisation", "contention_loss", "spreading_loss")
 PAIRED = tuple(name for name in METRICS if name != "lower_bound_s")
+USUAL = tuple(name for name in PAIRED if name != "max_slowdown")
 
 IN_WORDS = {
     "makespan_s": "makespan",
@@ -32,6 +34,7 @@ IN_WORDS = {
     "contention_loss": "share lost to contention",
     "spreading_loss": "share lost to spreading",
     "gap": "gap",
+    "max_slowdown": "largest slowdown",
     "planning_s": "planning time",
 }
 

@@ -12,6 +12,7 @@ from ringsched.contention.network import shape_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Floats, Integers
 from ringsched.jit import by_pointer
+from ringsched.search.exact.measure import Measure
 
 Counts = tuple[int, ...]  # GPUs on each server: which ones they are makes no difference
 
@@ -26,7 +27,10 @@ class Instance(NamedTuple):
 
     slotted: bool
     whole: bool  # whether the objective is a whole number
-    weight: Floats  # of each job in the sum of finishes; none when only the last finish counts
+    last: bool  # whether the objective is the last finish
+    weight: Floats  # of each job in the sum of finishes; none when the largest value counts
+    since: Floats  # of each job: its value is pace * (finish - since)
+    pace: Floats
     release: Floats
     iterations: Floats
     limit: Floats  # of each job: how long it runs at most
@@ -57,11 +61,8 @@ class Choices(NamedTuple):
     counts: list[Counts]
 
 
-def instance_of(problem: Problem, weights: Sequence[float]) -> tuple[Instance, Choices]:
-    """Return the instance of a problem, and how to read its answers.
-
-    The objective is the sum of finishes with these weights, or the last finish if there are none.
-    """
+def instance_of(problem: Problem, measure: Measure) -> tuple[Instance, Choices]:
+    """Return the instance of a problem, and how to read its answers."""
     jobs = _trial_order(problem)
     options = [_fastest_first(problem, job) for job in jobs]
     flat = [(job, counts) for job, own in zip(jobs, options, strict=True) for counts in own]
@@ -73,15 +74,18 @@ def instance_of(problem: Problem, weights: Sequence[float]) -> tuple[Instance, C
     table = np.array([own[1] for own in speeds])
     return Instance(
         slotted=problem.clock.slotted,
-        whole=problem.clock.slotted and all(weight == 1 for weight in weights),
-        weight=np.array([weights[job] for job in jobs] if weights else [], dtype=np.float64),
+        whole=problem.clock.slotted and measure.is_whole,
+        last=measure.is_last_finish,
+        weight=np.array([measure.weights[job] for job in jobs] if measure.weights else [], dtype=np.float64),
+        since=np.array([measure.since[job] for job in jobs], dtype=np.float64),
+        pace=np.array([measure.paces[job] for job in jobs], dtype=np.float64),
         release=np.array([problem.release[job] for job in jobs], dtype=np.float64),
         iterations=np.array([problem.iterations[job] for job in jobs], dtype=np.float64),
         limit=np.array([problem.limit[job] for job in jobs], dtype=np.float64),
         gpus=np.array([problem.gpus[job] for job in jobs], dtype=np.int64),
         by_size=np.argsort([problem.gpus[job] for job in jobs], kind="stable").astype(np.int64),
         is_fixed=np.array([job in problem.running for job in jobs], dtype=np.bool_),
-        twin=np.array(_twins(problem, jobs, weights), dtype=np.int64),
+        twin=np.array(_twins(problem, jobs, measure), dtype=np.int64),
         first_option=first,
         job_of=np.repeat(np.arange(len(jobs)), np.diff(first)).astype(np.int64),
         held=np.array([counts for _, counts in flat], dtype=np.int64),
@@ -196,7 +200,7 @@ def _speeds(problem: Problem, job: int, counts: Counts) -> tuple[float, NDArray[
     return min([speed(np.inf), *table[:, 1].tolist()]), table
 
 
-def _twins(problem: Problem, jobs: list[int], weights: Sequence[float]) -> list[int]:
+def _twins(problem: Problem, jobs: list[int], measure: Measure) -> list[int]:
     """Return for each place the last earlier one with a job that differs in nothing but its name."""
     seen: dict[object, int] = {}
     twins = []
@@ -210,7 +214,9 @@ def _twins(problem: Problem, jobs: list[int], weights: Sequence[float]) -> list[
             problem.limit[job],
             problem.balanced[job],
             problem.eligibility.class_of[job],
-            weights[job] if weights else 0,
+            measure.weights[job] if measure.weights else 0,
+            measure.since[job],
+            measure.paces[job],
         )
         twins.append(seen.get(kind, -1))
         seen[kind] = place

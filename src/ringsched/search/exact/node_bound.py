@@ -23,7 +23,7 @@ def node_bound(instance: Instance, stack: Stack, level: int) -> float:
     """Return a lower bound on the objective: as if no job slowed another from here on."""
     num_running = _rank_running(instance, stack, level)
     if len(instance.weight) == 0:
-        return _bound_of_last(instance, stack, level, num_running)
+        return _bound_of_largest(instance, stack, level, num_running)
     return _bound_of_sum(instance, stack, level, num_running)
 
 
@@ -47,29 +47,40 @@ def _rank_running(instance: Instance, stack: Stack, level: int) -> int:
 
 
 @part
-def _bound_of_last(instance: Instance, stack: Stack, level: int, num_running: int) -> float:
+def _bound_of_largest(instance: Instance, stack: Stack, level: int, num_running: int) -> float:
     now, limit = stack.time[level], stack.limit[0]
     num_gpus = instance.capacity.sum()
     value, area = 0.0, 0.0
     for job in range(len(instance.gpus)):
         option = stack.option[level, job]
         if option == ENDED:
-            value = max(value, stack.finish[level, job])
+            value = max(value, _worth(instance, job, stack.finish[level, job]))
             continue
         left = instance.best[job]
         if option == WAITING:
-            value = max(value, max(now, instance.release[job]) + left)
+            value = max(value, _worth(instance, job, max(now, instance.release[job]) + left))
         else:
             left = stack.end[job] - now
-            value = max(value, stack.end[job])
+            value = max(value, _worth(instance, job, stack.end[job]))
         area += instance.gpus[job] * left
-    value = max(value, now + _whole(instance, area / num_gpus), now + _few_at_once(instance, stack, level))
+    if instance.last:
+        value = max(
+            value, now + _whole(instance, area / num_gpus), now + _few_at_once(instance, stack, level)
+        )
     for job in range(len(instance.gpus)):
         if value > limit:
             return value
         if stack.option[level, job] == WAITING:
-            value = max(value, _earliest_finish(instance, stack, level, num_running, job, value))
+            enough = instance.since[job] + value / instance.pace[job]
+            finish = _earliest_finish(instance, stack, level, num_running, job, enough)
+            value = max(value, _worth(instance, job, finish))
     return value
+
+
+@part
+def _worth(instance: Instance, job: int, finish: float) -> float:
+    """Return the value of a job that ends then, of which the largest counts."""
+    return float(instance.pace[job] * (finish - instance.since[job]))
 
 
 @part

@@ -14,6 +14,7 @@ from ringsched.engine.state import Run
 from ringsched.jit import is_compiling, is_settled, runnable
 from ringsched.search.exact.explore import explore
 from ringsched.search.exact.instance import Counts, instance_of
+from ringsched.search.exact.measure import Measure
 from ringsched.search.exact.node_bound import node_bound
 from ringsched.search.exact.tree import (
     FOUND,
@@ -90,8 +91,8 @@ class Rounds:
 
     Parameters
     ----------
-    weights
-        Of the finishes in the objective, or none if only the last finish counts.
+    measure
+        The objective.
     incumbent
         A plan to be beaten.
     bound
@@ -103,15 +104,15 @@ class Rounds:
     def __init__(
         self,
         problem: Problem,
-        weights: Sequence[float],
+        measure: Measure,
         incumbent: Run,
         *,
         bound: float = 0.0,
         python: bool = False,
     ) -> None:
         self._problem = problem
-        self._weights = weights
-        self._instance, self._choices = instance_of(problem, weights)
+        self._measure = measure
+        self._instance, self._choices = instance_of(problem, measure)
         self._python = python
         self._explore = runnable(explore, python=python)
         self.best = incumbent
@@ -177,9 +178,7 @@ class Rounds:
         return self.value - 0.5 if self._instance.whole else self.value * (1 - SLACK)
 
     def _value_of(self, run: Run) -> float:
-        if not self._weights:
-            return run.makespan
-        return math.fsum(weight * end for weight, end in zip(self._weights, run.finishes, strict=True))
+        return self._measure.value(run.finishes)
 
     def _root_bound(self) -> float:
         stack = self._new_stack(0.0)
@@ -202,7 +201,8 @@ class Rounds:
         """Return how deep a path can be: from time 0 to the end something runs or is about to come."""
         problem = self._problem
         span = max(problem.release) + math.fsum(problem.worst_case)
-        num_pieces = math.ceil(min(span, span if self._weights else self.value) / piece) if piece else 0
+        longest = min(span, self.value) if self._measure.is_last_finish else span
+        num_pieces = math.ceil(longest / piece) if piece else 0
         num_windows = len(self._instance.window_end)
         return LEVELS_PER_JOB * problem.num_jobs + 2 * num_windows + SPARE_LEVELS + num_pieces
 
@@ -226,8 +226,8 @@ class Proof:
 def prove(
     problem: Problem,
     incumbent: Run,
+    measure: Measure,
     *,
-    weights: Sequence[float] = (),
     bound: float = 0.0,
     time_limit_s: float,
     on_step: Callable[[], None] = lambda: None,
@@ -240,8 +240,8 @@ def prove(
     ----------
     incumbent
         A plan to be beaten.
-    weights
-        Of the finishes in the objective, all 1 for their mean; none if only the last finish counts.
+    measure
+        The objective.
     bound
         No plan is known to be below.
     on_step
@@ -252,7 +252,7 @@ def prove(
         End after about so many nodes, which are explored as plain Python; none for no such limit.
     """
     is_short = most_nodes is not None
-    rounds = Rounds(problem, weights, incumbent, bound=bound, python=is_short)
+    rounds = Rounds(problem, measure, incumbent, bound=bound, python=is_short)
     deadline = time.monotonic() + time_limit_s
 
     def go_on() -> bool:

@@ -3,9 +3,10 @@
 import { html, svg, widthOf } from "./dom.js";
 import { button } from "./fields.js";
 import { linear, roundNumbers, timeAxis } from "./scale.js";
-import { duration, percentAbove, unitOf } from "./text.js";
+import { duration, figure, percentAbove, unitOf } from "./text.js";
 
 const [HEIGHT, TOP, LEFT, RIGHT, BOTTOM] = [120, 8, 62, 12, 22];
+const RATIO = "max-slowdown"; // whose values are no seconds
 const SAID = { waiting: "beginning", running: "searching", done: "done", stopped: "stopped", failed: "failed" };
 
 /** Return `show`, which adds a step to the progress, and `clear`, which starts a new search. */
@@ -35,10 +36,11 @@ export function searchPanel(element, stop) {
   return { show, clear };
 }
 
-function rowsOf({ value_s, bound_s, gap, iterations, elapsed_s }) {
+function rowsOf({ value_s, bound_s, gap, iterations, elapsed_s, objective }) {
+  const shown = objective === RATIO ? figure : duration;
   return [
-    ["best", duration(value_s)],
-    ["lower bound", duration(bound_s)],
+    ["best", shown(value_s)],
+    ["lower bound", shown(bound_s)],
     ["gap", percentAbove(gap)],
     ["schedules tried", String(iterations)],
     ["after", duration(Number(elapsed_s.toFixed(1)))],
@@ -55,7 +57,7 @@ export function drawSearch(element, steps) {
   const line = (key, name) => svg("path", { class: `line ${name}`, d: stairs(steps, key, x, y) });
   const label = "Best value and bound over the time of the search";
   const picture = svg("svg", { class: "picture search", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label });
-  picture.append(timeAxis(x, TOP, HEIGHT - BOTTOM, HEIGHT - 6), valueAxis(y, width), line("bound_s", "bound"), line("value_s", "best"));
+  picture.append(timeAxis(x, TOP, HEIGHT - BOTTOM, HEIGHT - 6), valueAxis(y, width, steps.at(-1).objective), line("bound_s", "bound"), line("value_s", "best"));
   element.replaceChildren(picture);
 }
 
@@ -65,13 +67,13 @@ function stairs(steps, key, x, y) {
   return `${d}H${x.last}`;
 }
 
-function valueAxis(scale, width) {
+function valueAxis(scale, width, objective) {
   const group = svg("g", { class: "axis", "aria-hidden": "true" });
-  const unit = unitOf(scale.to);
+  const unit = objective === RATIO ? { seconds: 1, name: "" } : unitOf(scale.to);
   for (const number of roundNumbers(scale.from / unit.seconds, scale.to / unit.seconds, 3)) {
     const y = scale.at(number * unit.seconds);
     group.append(svg("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y, y2: y }));
-    group.append(svg("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, `${number} ${unit.name}`));
+    group.append(svg("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, `${number} ${unit.name}`.trim()));
   }
   return group;
 }

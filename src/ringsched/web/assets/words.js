@@ -1,6 +1,6 @@
 // A summary of plans in words.
 
-import { duration, percentAbove, shortened } from "./text.js";
+import { duration, figure, percentAbove, shortened } from "./text.js";
 
 /** Return a few sentences about plans, given by label. */
 export function inWords(plans) {
@@ -29,7 +29,7 @@ function soonerInWords(one, first, other, second) {
 }
 
 function boundInWords(plan) {
-  const bound = duration(plan.lower_bound_s);
+  const bound = (plan.objective === "max-slowdown" ? figure : duration)(plan.lower_bound_s);
   return noPlan(plan, `before ${bound}`, `below ${bound}`);
 }
 

@@ -23,7 +23,7 @@ class Task(NamedTuple):
     weight: Floats  # of each job
     submit: Floats  # of each job, from the origin
     kind: Integers  # of each job: those of one kind can be placed at the same moments
-    largest: Integers  # of each job: the largest server it may use
+    largest: Integers  # of each job: the largest server it may use whole
     peers: Integers  # jobs to be placed, those of one size together ...
     peer_first: Integers  # ... of each job: where they begin ...
     peer_end: Integers  # ... and end
@@ -50,7 +50,7 @@ def task_of(
     peers = np.array(sorted(problem.queued, key=lambda job: (problem.gpus[job], job)), dtype=np.int64)
     sizes = arrays.gpus[peers]
     eligibility, lanes = problem.eligibility, problem.fabric.model.lanes
-    described = list(zip(problem.gpus, eligibility.class_of, eligibility.balanced, strict=True))
+    described = list(zip(problem.gpus, eligibility.class_of, eligibility.parts, strict=True))
     kinds = {each: number for number, each in enumerate(sorted(set(described)))}
     largest = np.where(arrays.permits.allowed, arrays.capacity[: arrays.num_servers], 0).max(axis=1)
     submits = [problem.clock.units(job.submit_s - problem.origin_s) for job in problem.scenario.jobs]
@@ -59,7 +59,7 @@ def task_of(
         weight=np.array(objective.weights(problem.scenario.jobs), dtype=np.float64),
         submit=np.array(submits, dtype=np.float64),
         kind=np.array([kinds[each] for each in described], dtype=np.int64),
-        largest=largest[arrays.permits.class_of],
+        largest=np.where(arrays.permits.parts > 1, 0, largest[arrays.permits.class_of]),
         peers=peers,
         peer_first=np.searchsorted(sizes, arrays.gpus, side="left"),
         peer_end=np.searchsorted(sizes, arrays.gpus, side="right"),

@@ -16,11 +16,11 @@ from ringsched.clusters.slurm.commands import Commands
 from ringsched.clusters.slurm.comments import job_name, parse_comment
 from ringsched.clusters.slurm.eligibility import Eligible, Surroundings, eligible, labels_of
 from ringsched.clusters.slurm.jobs import SlurmJob, read_jobs
-from ringsched.clusters.slurm.nodes import Node, read_nodes, read_topology
+from ringsched.clusters.slurm.nodes import SlurmNode, read_nodes, read_topology
 from ringsched.clusters.slurm.priorities import Priorities, read_priorities
 from ringsched.clusters.slurm.queue import OurJob, Sorted, sort_jobs
 from ringsched.clusters.slurm.requests import Request
-from ringsched.clusters.slurm.running import never_ends, others_job, running_job, stints, stints_over
+from ringsched.clusters.slurm.running import never_ends, others_job, running_job, stay_until, stays_over
 from ringsched.clusters.slurm.site import Reservation, Site, read_site
 from ringsched.errors import InputError
 from ringsched.formats.topologies.topology import Topology
@@ -45,7 +45,7 @@ class Reading:
 
     now_s: float
     partitions: tuple[str, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[SlurmNode, ...]
     topology: Topology
     jobs: tuple[SlurmJob, ...]
     site: Site
@@ -139,9 +139,8 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
     cluster = network.cluster(
         gpus.servers(on_node, windows_of(reading.site.reservations, now_s)), reading.topology.parent_of
     )
-    progress = done_iterations(
-        [*stints(running, gpus), *stints_over(jobs.finished, gpus)], cluster, network.contention, now_s
-    )
+    stays = [stay_until(job, gpus.held_by(job.slurm.id), now_s) for job in running]
+    progress = done_iterations(stays, stays_over(jobs.finished, gpus), cluster, network.contention)
     fixed = [
         *(running_job(job, gpus.held_by(job.slurm.id), progress[job.name], now_s) for job in running),
         *(running_job(job, gpus.held_by(job.slurm.id), 0.0, now_s) for job in released),
@@ -161,6 +160,7 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
                 max(0.0, job.slurm.eligible_s - now_s),
                 label,
                 choice.limit_s,
+                choice.servers,
                 reading.priorities.of(job.slurm, choice.partition),
             )
         )
@@ -171,7 +171,6 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
     return SlurmSnapshot(
         now_s=now_s,
         scenario=scenario,
-        num_servers={name: servers for name in queued if (servers := choices[name].servers) is not None},
         astray=tuple(astray),
         left={job_name(job_id): reason for job_id, reason in jobs.left.items()} | left,
         reading=reading,
@@ -184,12 +183,19 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
 
 @lru_cache(maxsize=32_768)  # most jobs wait unchanged from cycle to cycle
 def _waiting_job(
-    comment: str, job_id: str, submit_s: float, label: str | None, limit_s: float, priority: int
+    comment: str,
+    job_id: str,
+    submit_s: float,
+    label: str | None,
+    limit_s: float,
+    servers: int | None,
+    priority: int,
 ) -> Job:
     return parse_comment(comment, job_id).replace(
         submit_s=submit_s,
         requires={label: "yes"} if label else {},
         layout="balanced",
+        servers=servers,
         limit_s=None if math.isinf(limit_s) else limit_s,
         priority=priority,
     )

@@ -20,7 +20,6 @@ from ringsched.clusters.planning import Planner
 from ringsched.clusters.slurm.backend import SlurmBackend
 from ringsched.clusters.slurm.commands import DryRun, SlurmCommands
 from ringsched.clusters.slurm.comments import Note, parse_comment, parse_note
-from ringsched.clusters.slurm.snapshot import _waiting_job
 from ringsched.errors import AdapterError, InputError
 
 pytestmark = pytest.mark.compiled
@@ -360,7 +359,6 @@ def test_memory_is_flat_over_ten_thousand_cycles() -> None:
         slurm.started.clear()
         if at in (2000, 10_000):
             parse_comment.cache_clear()  # they are bounded, but fill for a while
-            _waiting_job.cache_clear()
             gc.collect()
             blocks[at] = sys.getallocatedblocks()
     assert slurm._last > 400

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from ringsched import api
 from ringsched.clusters.progress import known_by_end
-from ringsched.engine.problem import problem_of
+from ringsched.engine.problem import Problem, problem_of
+from ringsched.engine.state import Run, planned_jobs
 from ringsched.errors import Infeasible, InputError
-from ringsched.model import Cluster, Job, Plan, PlannedJob, Scenario, Server
+from ringsched.model import Cluster, Job, PlannedJob, Scenario, Server
 from ringsched.model.eligibility import matching
 from ringsched.model.objective import MAKESPAN
-from ringsched.policies.policy import Observer, Settings, Stop
+from ringsched.policies.plans import settings_of
+from ringsched.policies.policy import Candidate, Observer, Stop
 from ringsched.policies.table import policy_named
 
 ROLLING = "rolling"
@@ -131,8 +133,7 @@ class Planner:
         if head is not None and not queue.guarded:  # no higher class waits, so it starts as soon as it can
             first = entries[head.name]
             if first.start_s > NOW_S:
-                alone = api.plan(queue.scenario((head,)), _IN_ORDER)
-                first = next(entry for entry in alone.jobs if entry.name == head.name)
+                first = _one_pass(queue.scenario((head,)), _IN_ORDER)[head.name]
             if first.start_s <= NOW_S:
                 queue.fix(head, first)
             else:
@@ -196,11 +197,9 @@ class Planner:
 
     def _starts_s(self, queue: _Queue, jobs: Sequence[Job]) -> dict[str, float]:
         """Return when jobs start if they come first, in this order."""
-        problem = problem_of(queue.scenario(jobs))
-        found = policy_named(_IN_ORDER).candidate(problem, Settings(order=_IN_ORDER))
-        assert found is not None  # it has no horizon
+        problem, run = _run(queue.scenario(jobs), _IN_ORDER)
         first = len(queue.fixed)
-        return {job.name: problem.seconds_at(found.run.starts[first + at]) for at, job in enumerate(jobs)}
+        return {job.name: problem.seconds_at(run.starts[first + at]) for at, job in enumerate(jobs)}
 
     def _entries(self, queue: _Queue, jobs: Sequence[Job], num_classes: int) -> dict[str, PlannedJob]:
         """Return the plan of some jobs; one that cannot be planned is left out with a reason.
@@ -210,7 +209,7 @@ class Planner:
         scenario = queue.scenario(jobs)
         while True:
             try:
-                return {entry.name: entry for entry in self._plan(scenario, num_classes).jobs}
+                return self._plan(scenario, num_classes)
             except InputError as error:
                 known, at = list(scenario.jobs), _job_of(error)
                 bad = known.pop(at)
@@ -221,16 +220,16 @@ class Planner:
                     queue.fixed[at] = known[at]
                 scenario = scenario.replace(jobs=tuple(known))
 
-    def _plan(self, scenario: Scenario, num_classes: int) -> Plan:
+    def _plan(self, scenario: Scenario, num_classes: int) -> dict[str, PlannedJob]:
         try:
             size = len(scenario.jobs) * len(scenario.cluster.servers)
             if self.policy == ROLLING and size > MOST_SEARCHED:
-                return api.plan(scenario, _FALLBACK, objective=self.objective)
+                return _one_pass(scenario, _FALLBACK)
             if self.policy not in (ROLLING, "search"):
-                return api.plan(scenario, self.policy, objective=self.objective)
+                return _one_pass(scenario, self.policy, self.objective)
             unlimited = self.time_limit_s is None and self.iterations is None
             limit_s = TIME_LIMIT_S if unlimited else self.time_limit_s
-            return api.plan(
+            plan = api.plan(
                 scenario,
                 "search",
                 objective=self.objective,
@@ -240,10 +239,9 @@ class Planner:
                 ),
                 observer=_Stopper(self.should_stop),
             )
-        except (
-            Infeasible
-        ):  # of the horizon or of the size for a proof; use another policy so that jobs still run
-            return api.plan(scenario, _FALLBACK, objective=self.objective)
+            return {entry.name: entry for entry in plan.jobs}
+        except Infeasible:  # of the horizon, or too large for a proof; jobs still run by another policy
+            return _one_pass(scenario, _FALLBACK)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -296,6 +294,22 @@ class _Queue:
             for job in jobs
             if held.isdisjoint(entries[job.name].ring) and blocked.isdisjoint(entries[job.name].gpus)
         ]
+
+
+def _one_pass(scenario: Scenario, policy: str, objective: str = MAKESPAN.name) -> dict[str, PlannedJob]:
+    """Return what a policy plans, without the bounds of a whole plan."""
+    problem, run = _run(scenario, policy, objective)
+    return {entry.name: entry for entry in planned_jobs(problem, run)}
+
+
+def _run(scenario: Scenario, policy: str, objective: str = MAKESPAN.name) -> tuple[Problem, Run]:
+    problem, chosen = problem_of(scenario), policy_named(policy)
+    chosen.check_model(scenario.contention)
+    settings = settings_of(chosen, objective=objective)
+    found = chosen.candidate(problem, settings) if scenario.jobs else Candidate(Run((), (), ()), {})
+    if found is None:
+        raise Infeasible(f"policy {policy!r} finds no plan", lower_bound_s=0.0)
+    return problem, found.run
 
 
 def _classes(jobs: Iterable[Job]) -> list[list[Job]]:

@@ -215,12 +215,13 @@ def test_mixed_jobs_through_kills_a_restart_and_a_lost_node(number: int, kills: 
         lost, end_s = "", time.monotonic() + 600
         try:
             for at in range(kills):
-                process = controllers.start(real, "first-fit")
-                time.sleep(draw.uniform(0.05, 1.5))
                 if at == kills // 2:
                     on_it = real.sbatch("on-it", 8, "--gpus=8", "--nice=-100", sleep_s=4, seconds=4)
                     good[on_it] = "on-it"
-                    real.wait(lambda on_it=on_it: real.jobs()[on_it].placement, 60)  # type: ignore[misc]
+                process = controllers.start(real, "first-fit")
+                time.sleep(draw.uniform(0.05, 1.5))
+                if at == kills // 2:
+                    real.wait(lambda on_it=on_it: bool(real.jobs()[on_it].placement), 60)  # type: ignore[misc]
                     lost = next(iter(real.jobs()[on_it].placement))
                     real.lose(lost)
                 process.kill()

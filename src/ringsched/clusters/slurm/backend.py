@@ -87,7 +87,7 @@ class SlurmBackend:
         crash at any point reads the same request. A job that is half changed is still held.
         """
         assert self._last is not None
-        job_id, request = ours.slurm.id, self._last.requests[ours.name]
+        job_id, request = ours.slurm.id, self._last.queued[ours.name].request
         note = Note(
             servers=dict(start.servers),
             released_s=int(self.clock()),

@@ -228,14 +228,15 @@ def features_test(text: str) -> Callable[[frozenset[str]], bool]:
     return lambda features: evaluated(features, list(words))
 
 
-def labels_of(choices: Mapping[str, frozenset[str]], nodes: Sequence[str]) -> dict[frozenset[str], str]:
+def labels_of(choices: Iterable[frozenset[str]], nodes: Sequence[str]) -> dict[frozenset[str], str]:
     """Return a label for each different set of nodes that jobs may use; none for the set of all nodes.
 
     Examples
     --------
     >>> one, both = frozenset({"n1"}), frozenset({"n1", "n2"})
-    >>> labels_of({"a": one, "b": both, "c": one}, ["n1", "n2"])
+    >>> labels_of([one, both, one], ["n1", "n2"])
     {frozenset({'n1'}): 'nodes-1'}
     """
-    sets = dict.fromkeys(chosen for chosen in choices.values() if chosen != frozenset(nodes))
+    sets = dict.fromkeys(choices)
+    sets.pop(frozenset(nodes), None)
     return {chosen: f"nodes-{at}" for at, chosen in enumerate(sets, start=1)}

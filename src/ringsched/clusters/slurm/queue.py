@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ringsched.clusters.slurm.comments import Note, is_ours, parse_comment, parse_note
+from ringsched.clusters.slurm.comments import Note, is_ours, job_name, parse_comment, parse_note
 from ringsched.clusters.slurm.jobs import SlurmJob
 from ringsched.clusters.slurm.requests import Request, request_of
 from ringsched.clusters.slurm.values import expand, string
@@ -20,16 +20,20 @@ _HELD_BY_SLURM = {"JobHoldMaxRequeue", "ReservationDeleted"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OurJob:
-    """A job of Slurm whose comment we understand."""
+    """A job of Slurm with a comment for us; that of a held job may still turn out to be wrong."""
 
     slurm: SlurmJob
-    job: Job
     note: Note
 
     @property
     def name(self) -> str:
         """Its name in scenarios."""
-        return self.job.name
+        return job_name(self.slurm.id)
+
+    @property
+    def job(self) -> Job:
+        """What its comment says, or an InputError."""
+        return parse_comment(self.slurm.comment, self.slurm.id)
 
     def request(self) -> Request:
         """Return what its owner asked for, or raise an InputError if it cannot be planned.
@@ -40,10 +44,7 @@ class OurJob:
         required = expand(string(record, "required_nodes"))
         if before is not None and required and set(required) != set(self.note.servers):
             before = {**before, "required": required}
-        request = request_of(record, before)
-        if request.gpus != self.job.gpus:
-            raise InputError(f"asks for {request.gpus} GPUs, but its comment has {self.job.gpus}")
-        return request
+        return request_of(record, before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +86,10 @@ def sort_jobs(jobs: Iterable[SlurmJob], now_s: float) -> Sorted:
         if not is_ours(job.comment):
             others += [job] if job.holding else []
             continue
+        ours = OurJob(slurm=job, note=parse_note(job.comment))
         try:
-            ours = OurJob(slurm=job, job=parse_comment(job.comment, job.id), note=parse_note(job.comment))
+            if not job.held:
+                parse_comment(job.comment, job.id)
         except InputError as error:
             if job.holding:
                 others.append(job)

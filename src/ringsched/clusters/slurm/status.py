@@ -114,7 +114,8 @@ def status_of(snapshot: SlurmSnapshot, planner: Planner) -> Status:
         jobs.append(
             _status(job.slurm, "starting", job.job.gpus, servers=servers, start_s=0.0, finish_s=finish_s)
         )
-    for name, job in snapshot.queued.items():
+    for name, waiting in snapshot.queued.items():
+        job = waiting.ours
         if (entry := times.get(name)) is None:
             reason = str(planned.left.get(name, "too many jobs wait before it"))
             jobs.append(_status(job.slurm, "left", job.job.gpus, reason=reason))

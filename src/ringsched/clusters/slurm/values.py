@@ -39,14 +39,19 @@ def number(entry: Mapping[str, Any], key: str) -> int | None:
     >>> number({"a": {"set": False, "number": 0}}, "a"), number({"a": None}, "a")
     (None, None)
     """
-    value = entry.get(key)
-    if isinstance(value, Mapping):
-        value = value.get("number") if value.get("set") and not value.get("infinite") else None
+    value = plain(entry.get(key))
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise AdapterError(f"Slurm wrote {key} = {str(value)[:60]!r}, which is not a number")
     return int(value)
+
+
+def plain(value: Any) -> Any:
+    """Return the number that newer versions of Slurm write as an object; anything else as it is."""
+    if isinstance(value, dict):
+        return value.get("number") if value.get("set") and not value.get("infinite") else None
+    return value
 
 
 def words(entry: Mapping[str, Any], key: str) -> list[str]:

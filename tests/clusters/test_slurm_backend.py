@@ -89,6 +89,7 @@ def test_a_refused_job_is_set_aside_for_longer_and_longer_and_blocks_no_other(re
     for _ in range(4):
         controller.cycle()
         slurm.jobs[refused]["state_reason"] = reason
+        slurm.now_s += 6
         controller.cycle()
         assert note(slurm, refused).refused == f"Slurm does not start it ({reason})"
         assert slurm.jobs[refused]["priority"] == 0

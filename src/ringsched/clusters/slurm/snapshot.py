@@ -27,16 +27,9 @@ from ringsched.formats.topologies.topology import Topology
 from ringsched.model import Job, Scenario
 
 # Of a released job: Slurm will not start it soon, whatever ends.
-_REFUSALS = (
-    "Assoc",
-    "BadConstraints",
-    "Invalid",
-    "Licenses",
-    "Partition",
-    "QOS",
-    "ReqNodeNotAvail",
-    "Reservation",
-)
+_REFUSALS = ("Assoc", "BadConstraints", "Invalid", "Licenses", "Partition", "QOS", "Reservation")
+# Slurm says ReqNodeNotAvail for a moment also when a node comes back, or before it tries another partition.
+_MOMENT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,9 +239,12 @@ def _astray(job: OurJob, gpus: Gpus, now_s: float, patience_s: float) -> TakeBac
         return TakeBack(name=job.name, reason="Slurm has requeued it")
     if problem := gpus.why_no_space(job.note.servers):
         return TakeBack(name=job.name, reason=problem)
-    if job.slurm.reason.startswith(_REFUSALS):
+    waited_s = now_s - (job.note.released_s or now_s)
+    if job.slurm.reason.startswith(_REFUSALS) or (
+        waited_s > _MOMENT_S and job.slurm.reason.startswith("ReqNodeNotAvail")
+    ):
         return SetAside(name=job.name, reason=f"Slurm does not start it ({job.slurm.reason})")
-    if now_s - (job.note.released_s or now_s) > patience_s:
+    if waited_s > patience_s:
         reason = f"did not start within {patience_s:g} s ({job.slurm.reason})"
         return SetAside(name=job.name, reason=reason)
     return None

@@ -97,8 +97,11 @@ def main() -> None:
         began, began_cpu = time.perf_counter(), time.process_time()
         cycle = controller.cycle()
         took_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
-        waiting = len(cycle.snapshot.waiting)
-        print(f"cycle {took_s:.2f} s, CPU {cpu_s:.2f} s, {waiting} waiting, {len(cycle.started)} started")
+        planned = len(cycle.snapshot.waiting)
+        print(
+            f"cycle {took_s:.2f} s, CPU {cpu_s:.2f} s, {NUM_QUEUED} waiting, {planned} of them planned, "
+            f"{len(cycle.started)} started"
+        )
 
 
 if __name__ == "__main__":

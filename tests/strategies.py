@@ -215,7 +215,12 @@ def restricted(draw: st.DrawFn, scenario: Scenario) -> Scenario:
         if draw(st.integers(0, 3)) == 0:
             best_s = float(formulas.best_case_duration_s(scenario, job))
             changes["limit_s"] = best_s * draw(st.sampled_from([0.6137, 1.0912, 3.0]))
-        for fields in (changes, changes | {"requires": {}}, changes | {"requires": {}, "layout": "any"}):
+        if draw(st.integers(0, 3)) == 0:
+            changes["servers"] = draw(
+                st.sampled_from([k for k in range(1, job.gpus + 1) if job.gpus % k == 0])
+            )
+        simpler: dict[str, Any] = {"requires": {}, "servers": None}
+        for fields in (changes, changes | simpler, changes | simpler | {"layout": "any"}):
             try:
                 changed = job.replace(**fields)
                 scenario.replace(jobs=(changed,) if not job.is_running else ())

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -31,6 +32,7 @@ _Class = TypeVar("_Class", bound=type)
 Swaps = Mapping[Callable[..., Any], Callable[..., Any]]  # kernels, and their replacements
 
 _LOCK = threading.RLock()
+_FORCED: list[str] = []
 _OPTIONS: dict[Callable[..., Any], dict[str, Any]] = {}  # of each kernel: its options for numba
 _BY_POINTER: list[type] = []
 _PYTHON_ONLY: set[Callable[..., Any]] = set()
@@ -132,8 +134,20 @@ def with_own(
     return lambda *arguments: recompiled(*arguments, None)
 
 
+@contextmanager
+def plain_python() -> Iterator[None]:
+    """Run all kernels as plain Python meanwhile, and neither load nor compile any."""
+    _FORCED.append(PYTHON)
+    try:
+        yield
+    finally:
+        _FORCED.pop()
+
+
 def kernels_mode() -> str:
     """Return how kernels run: PYTHON, COMPILED, or AUTO if the environment sets neither."""
+    if _FORCED:
+        return _FORCED[-1]
     mode = os.environ.get("RINGSCHED_KERNELS", AUTO)
     if mode not in (AUTO, PYTHON, COMPILED):
         raise InputError(f"RINGSCHED_KERNELS must be {PYTHON} or {COMPILED}, not {mode!r}")

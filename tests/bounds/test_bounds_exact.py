@@ -35,6 +35,7 @@ def eligible_scenarios(draw: st.DrawFn) -> Scenario:
         else job.replace(
             requires=draw(st.sampled_from([{}, {}, {"kind": "a"}, {"kind": "b"}])),
             layout=draw(st.sampled_from(["any", "any", "balanced"])),
+            servers=draw(st.sampled_from([None, None, *(k for k in (1, 2, 3) if job.gpus % k == 0)])),
             limit_s=draw(st.sampled_from([None, None, 9.5 * scenario.time.slot_s])),
         )
         for job in scenario.jobs

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +20,6 @@ from ringsched.clusters.planning import Planner
 from ringsched.clusters.slurm.backend import SlurmBackend
 from ringsched.clusters.slurm.commands import DryRun, SlurmCommands
 from ringsched.clusters.slurm.comments import Note, parse_comment, parse_note
-from ringsched.clusters.slurm.snapshot import _waiting_job
 from ringsched.errors import AdapterError, InputError
 
 pytestmark = pytest.mark.compiled
@@ -88,13 +89,14 @@ def test_a_refused_job_is_set_aside_for_longer_and_longer_and_blocks_no_other(re
     for _ in range(4):
         controller.cycle()
         slurm.jobs[refused]["state_reason"] = reason
+        slurm.now_s += 6
         controller.cycle()
         assert note(slurm, refused).refused == f"Slurm does not start it ({reason})"
         assert slurm.jobs[refused]["priority"] == 0
         delays.append(note(slurm, refused).refused_until_s - int(slurm.now_s))
         slurm.now_s += delays[-1]
-    assert delays == [60, 120, 240, 480]
-    slurm.now_s -= 100
+    assert delays == [10, 20, 40, 80]
+    slurm.now_s -= 1
     other = slurm.add(sleeping(4), tasks=4)
     controller.cycle()
     assert slurm.jobs[other]["priority"] == 1
@@ -146,6 +148,24 @@ def test_a_job_that_was_placed_and_taken_back_can_get_another_layout() -> None:
     slurm.pass_time(1)
     assert slurm.jobs[job_id]["shape"] == [("b", 4), ("c", 4)]
     assert slurm.jobs[job_id]["job_state"] == "RUNNING"
+
+
+def test_a_job_with_its_own_nodes_is_planned_on_exactly_as_many() -> None:
+    """One free node has all the GPUs that it needs, but it asks for four on each of two nodes."""
+    slurm = SlurmDouble({"a": 8, "b": 8})
+    whole = {"tres_per_task": "", "tres_per_node": "gres:gpu:8", "node_count": 1, "max_nodes": 1}
+    halves = {"tres_per_task": "", "tres_per_node": "gres:gpu:4", "node_count": 2, "max_nodes": 2}
+    slurm.add(sleeping(8), tasks=1, **whole)
+    wide = slurm.add(sleeping(8), tasks=2, **halves)
+    controller = controller_of(slurm)
+    planned = controller.cycle().planned
+    assert planned is not None
+    entry = planned.entries[f"job-{wide}"]
+    assert {name: len(held) for name, held in entry.gpus.items()} == {"a": 4, "b": 4}
+    assert entry.start_s == planned.entries["job-1"].finish_s
+    run_all(slurm, controller)
+    assert slurm.jobs[wide]["shape"] == [("a", 4), ("b", 4)]
+    assert states(slurm) == {1: "COMPLETED", 2: "COMPLETED"}
 
 
 def test_nodes_that_an_owner_requires_later_count() -> None:
@@ -304,6 +324,18 @@ def test_a_command_that_hangs_or_fails() -> None:
         assert caught.value.refused is refused
 
 
+def test_a_command_whose_time_is_over_is_not_run(tmp_path: Path) -> None:
+    """A controller that is paused just before it starts a command finds its lease lost in the new process."""
+    here, file = os.getpid(), tmp_path / "file"
+    commands = SlurmCommands(left_s=lambda: 1.0 if os.getpid() == here else 0.0)
+    with pytest.raises(AdapterError, match="was not run: it is too late") as caught:
+        commands.tell("touch", str(file))
+    assert not caught.value.refused
+    assert not file.exists()
+    commands.ask("touch", str(file))  # reading is always allowed
+    assert file.exists()
+
+
 @pytest.mark.parametrize("option", ["--command-timeout", "--poll-interval", "--start-timeout"])
 @pytest.mark.parametrize("value", ["inf", "1e300", "nan", "0"])
 def test_times_that_nobody_can_wait_for(option: str, value: str) -> None:
@@ -328,7 +360,6 @@ def test_memory_is_flat_over_ten_thousand_cycles() -> None:
         slurm.started.clear()
         if at in (2000, 10_000):
             parse_comment.cache_clear()  # they are bounded, but fill for a while
-            _waiting_job.cache_clear()
             gc.collect()
             blocks[at] = sys.getallocatedblocks()
     assert slurm._last > 400

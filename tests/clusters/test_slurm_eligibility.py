@@ -12,7 +12,7 @@ from tests.slurm_double import SlurmDouble
 
 from ringsched.clusters.network import Network
 from ringsched.clusters.slurm.eligibility import Eligible, Surroundings, eligible, features_test
-from ringsched.clusters.slurm.nodes import Node
+from ringsched.clusters.slurm.nodes import SlurmNode
 from ringsched.clusters.slurm.priorities import Priorities, read_priorities
 from ringsched.clusters.slurm.requests import Request, request_of, restored, shape_of
 from ringsched.clusters.slurm.site import Partition, Reservation, partitions_in, read_site, reservations_in
@@ -114,13 +114,13 @@ def _only_one_way(record: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if value != ""}
 
 
-def node(name: str, gpus: int = 8, **more: Any) -> Node:
+def node(name: str, gpus: int = 8, **more: Any) -> SlurmNode:
     given = {"used": 0, "partitions": ("gpu",), "state": "IDLE", "usable": True, "types": {"": gpus}}
     given |= {"cpus": 64, "memory_mb": 64_000} | more
-    return Node(name=name, gpus=gpus, **given)
+    return SlurmNode(name=name, gpus=gpus, **given)
 
 
-def around(*nodes: Node, **more: Any) -> Surroundings:
+def around(*nodes: SlurmNode, **more: Any) -> Surroundings:
     names = frozenset(each.name for each in nodes)
     given: dict[str, Any] = {"partitions": {"gpu": Partition(name="gpu", nodes=names)}} | more
     return Surroundings(now_s=0.0, nodes=nodes, capacity={each.name: each.gpus for each in nodes}, **given)

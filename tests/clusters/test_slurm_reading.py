@@ -17,7 +17,6 @@ from ringsched.clusters.network import Network, load_network
 from ringsched.clusters.slurm.comments import Note, comment_of, is_ours, note_text, parse_comment, parse_note
 from ringsched.clusters.slurm.jobs import read_jobs
 from ringsched.clusters.slurm.nodes import read_nodes
-from ringsched.clusters.slurm.queue import sort_jobs
 from ringsched.clusters.slurm.snapshot import read_slurm, snapshot_of
 from ringsched.clusters.slurm.values import expand, gpu_count, gpu_indices
 from ringsched.errors import AdapterError, InputError
@@ -149,8 +148,8 @@ def test_any_comment_leaves_a_job_held_or_planned(text: str) -> None:
     slurm = SlurmDouble({"a": 4})
     slurm.add(f"ringsched{text}", tasks=1)
     slurm.add(json.dumps({"ringsched": {"gpus": text}}), tasks=1)
-    found = sort_jobs(read_jobs(slurm), slurm.now_s)
-    assert set(found.left) == {"1", "2"}
+    found = snapshot_of(read_slurm(slurm, ["gpu"], slurm.now_s), Network())
+    assert set(found.left) == {"job-1", "job-2"}
 
 
 def test_a_comment_too_long_for_slurm() -> None:

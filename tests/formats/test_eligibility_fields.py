@@ -40,7 +40,7 @@ def test_jobs_layout_is_a_default() -> None:
 
 def test_defaults_are_left_out() -> None:
     job = ringsched.load_scenario("examples/first.toml").jobs[0].expanded()
-    assert not {"requires", "layout", "limit_s", "priority", "deadline_s"} & job.keys()
+    assert not {"requires", "layout", "limit_s", "priority", "deadline_s", "servers"} & job.keys()
     server = ringsched.load_scenario("examples/first.toml").cluster.servers[0].expanded()
     assert not {"labels", "unavailable_windows"} & server.keys()
 
@@ -61,6 +61,12 @@ def test_windows_that_overlap_are_one() -> None:
         ("jobs.pretrain.gpus=13", "layout = 'balanced' is impossible"),
         ("jobs.report.layout=ballanced", "did you mean 'balanced'?"),
         ("jobs.report.limit_s=0", "limit_s must be a number > 0"),
+        ("jobs.pretrain.servers=5", "servers must divide gpus = 12, not be 5"),
+        (
+            "jobs.pretrain.servers=3",
+            "servers = 3 is impossible: too few servers with gpu = 'a100' hold 4 GPUs",
+        ),
+        ("jobs.pretrain.servers=0", "servers must be an integer >= 1"),
         ("jobs.report.priority=1.5", "priority must be an integer"),
         ("jobs.report.deadline_s=-1", "deadline_s must be a number >= 0"),
         ("servers.new.unavailable_windows=[[5,3]]", "unavailable_windows[0] must end after it begins"),

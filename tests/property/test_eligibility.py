@@ -162,9 +162,10 @@ def small() -> Scenario:
     )
     free = job.replace(name="b", requires={}, gpus=2, iterations=100)
     halves = job.replace(name="c", gpus=6, layout="balanced")
+    pair = free.replace(name="e", servers=2)
     limited = job.replace(name="d", gpus=1, iterations=10_000, limit_s=30, requires={})
     return ringsched.Scenario(
-        cluster=cluster, jobs=(job, free, halves, limited), time=ringsched.Time(model="continuous")
+        cluster=cluster, jobs=(job, free, halves, limited, pair), time=ringsched.Time(model="continuous")
     )
 
 
@@ -191,6 +192,7 @@ def moved(scenario: Scenario, plan: Plan, name: str, gpus: dict[str, list[int]],
     [
         ("server-label", "a", {"new": [0, 1, 2, 3]}, 200.0),
         ("layout", "c", {"old-0": [0, 1], "old-1": [0, 1, 2, 3]}, 200.0),
+        ("layout", "e", {"old-0": [0, 1]}, 200.0),
         ("server-window", "b", {"new": [2, 3]}, 45.0),
         ("server-window", "b", {"new": [2, 3]}, 60.0),
     ],
@@ -212,6 +214,7 @@ def test_the_verifier_knows_that_a_limit_ends_a_job() -> None:
     plan = ringsched.plan(scenario, "fifo")
     limited = plan.jobs[3]
     assert limited.finish_s == limited.start_s + 30
-    longer = scenario.replace(jobs=(*scenario.jobs[:3], scenario.jobs[3].replace(limit_s=31)))
+    jobs = scenario.jobs
+    longer = scenario.replace(jobs=(*jobs[:3], jobs[3].replace(limit_s=31), jobs[4]))
     verdict = ringsched.verify(longer, plan.replace(scenario_sha256=longer.sha256()))
     assert "finish" in [violation.constraint for violation in verdict.violations]

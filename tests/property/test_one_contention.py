@@ -15,7 +15,7 @@ import ringsched
 from ringsched import Contention, Scenario
 from ringsched.calibrate.predict import Placed, predict
 from ringsched.clusters.contention_now import contention_now
-from ringsched.clusters.progress import Stint, done_iterations
+from ringsched.clusters.progress import done_iterations
 from ringsched.contention.over_time import Stay, iterations_done
 from ringsched.contention.sharing import iteration_time
 from ringsched.engine.events import settle, start
@@ -100,16 +100,9 @@ def test_progress_and_recorded_placements_count_the_iterations_of_the_engine(
     stays = [Stay(job, entry.start_s, entry.finish_s, entry.gpus) for job, entry in planned]
     recorded = iterations_done(stays, scenario.cluster, scenario.contention)
     end_s = max(entry.finish_s for _, entry in planned)
-    stints = [
-        Stint(
-            job=job,
-            start_s=entry.start_s,
-            end_s=None if entry.finish_s == end_s else entry.finish_s,
-            gpus=entry.gpus,
-        )
-        for job, entry in planned
-    ]
-    progress = done_iterations(stints, scenario.cluster, scenario.contention, end_s)
+    running = [stay for stay in stays if stay.end_s == end_s]
+    over = [stay for stay in stays if stay.end_s < end_s]
+    progress = done_iterations(running, over, scenario.cluster, scenario.contention)
     for (job, entry), done in zip(planned, recorded, strict=True):
         if entry.finish_s > entry.start_s:
             assert done == pytest.approx(job.remaining_iterations, rel=1e-6)

@@ -277,7 +277,7 @@ def best_case_tau(scenario: Scenario, job: Job) -> Fraction:
     sizes = sorted((server.capacity for server in servers), reverse=True)
     speeds = [uplinks(scenario)["server", server.name] for server in servers]
     options = []
-    if sizes[0] >= job.gpus:
+    if sizes[0] >= job.gpus and (job.servers in (None, 1) or job.is_running):
         options.append(tau_at(scenario, job, Fraction(inside(scenario, job.gpus)), 1))
     if job.gpus >= 2 and len(sizes) >= 2:
         if job.layout == "balanced" and not job.is_running:
@@ -296,7 +296,8 @@ def has_labels(server: Server, job: Job) -> bool:
 
 def is_divided(job: Job, num_servers: int, smallest: int) -> bool:
     """Whether the job's GPUs can be on so many servers in equal parts, the smallest of this size."""
-    return job.gpus % num_servers == 0 and job.gpus // num_servers <= smallest
+    is_wanted = job.servers in (None, num_servers)
+    return is_wanted and job.gpus % num_servers == 0 and job.gpus // num_servers <= smallest
 
 
 def limit_ticks(scenario: Scenario, job: Job) -> Amount | float:

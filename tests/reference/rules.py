@@ -238,7 +238,8 @@ def best_fit(state: State, job: Job, closed: Sequence[int] = ()) -> list[Gpu] | 
 
 def numbers_of_parts(state: State, job: Job) -> list[int]:
     """On how many servers the job can be in equal parts, the fewest first."""
-    return [parts for parts in range(1, len(state.capacity) + 1) if job.gpus % parts == 0]
+    numbers = range(1, len(state.capacity) + 1)
+    return [parts for parts in numbers if job.gpus % parts == 0 and job.servers in (None, parts)]
 
 
 def in_equal_parts(

@@ -12,7 +12,7 @@ from ringsched.engine.problem import Problem, problem_of
 from ringsched.formats.catalogue import CATALOGUE
 from ringsched.formatting import counted
 from ringsched.model import Job, Scenario
-from ringsched.model.eligibility import balanced_sizes
+from ringsched.model.eligibility import ANY_PARTS, balanced_sizes
 
 LARGE_EXCHANGE = 0.9  # share of an iteration, spread over servers
 # Forward passes are usually half as long as backward passes.
@@ -129,13 +129,13 @@ def _kinds(problem: Problem) -> Iterator[JobKind]:
     jobs, fabric = problem.scenario.jobs, problem.fabric
     eligibility = problem.eligibility
     extremes = [Extremes(fabric, 0, may_use) for may_use in eligibility.classes]
-    alike: dict[tuple[int, Work, int, bool], list[int]] = {}
+    alike: dict[tuple[int, Work, int, int], list[int]] = {}
     for at, job in enumerate(jobs):
-        key = (job.gpus, problem.works[at], eligibility.class_of[at], eligibility.balanced[at])
+        key = (job.gpus, problem.works[at], eligibility.class_of[at], eligibility.parts[at])
         alike.setdefault(key, []).append(at)
-    for (gpus, work, group, balanced), members in alike.items():
-        alone_s = extremes[group].best_case_tau(work, gpus, balanced=balanced)
-        spread = _spread(problem, gpus, eligibility.classes[group], balanced)
+    for (gpus, work, group, parts), members in alike.items():
+        alone_s = extremes[group].best_case_tau(work, gpus, parts)
+        spread = _spread(problem, gpus, eligibility.classes[group], parts)
         spread_s = None if spread is None else fabric.alone_tau(work, fabric.shape(spread))
         tau_s = alone_s if spread_s is None else spread_s
         durations = [problem.clock.seconds(problem.best_case[at]) for at in members]
@@ -158,15 +158,15 @@ def _hidden_share(work: Work, tau_s: float) -> float:
     return hidden_s / communication_s if communication_s > 0 else 0.0
 
 
-def _spread(problem: Problem, gpus: int, may_use: Sequence[bool], balanced: bool) -> dict[int, int] | None:
+def _spread(problem: Problem, gpus: int, may_use: Sequence[bool], parts: int) -> dict[int, int] | None:
     """Return GPUs by server on the fewest servers that are at least two; None if there are none."""
     if gpus < 2:
         return None
     capacity = problem.network.capacity
     usable = [at for at in range(problem.num_servers) if may_use[at]]
     largest = sorted(usable, key=lambda at: (-capacity[at], at))
-    if balanced:
-        for number, each in balanced_sizes(gpus, len(largest)):
+    if parts != ANY_PARTS:
+        for number, each in balanced_sizes(gpus, len(largest), parts):
             if number > 1 and capacity[largest[number - 1]] >= each:
                 return dict.fromkeys(largest[:number], each)
         return None

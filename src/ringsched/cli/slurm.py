@@ -34,6 +34,7 @@ from ringsched.errors import InputError, UnknownName
 from ringsched.formats.catalogue import CATALOGUE
 from ringsched.formats.job_description import BYTES, SHARDINGS
 from ringsched.formatting import duration
+from ringsched.jit import plain_python
 from ringsched.model import OBJECTIVES
 from ringsched.model.checks import integer
 from ringsched.policies.table import policies
@@ -49,9 +50,14 @@ PLANNER = Name("policy", lambda _: [ROLLING, *(policy.name for policy in policie
 class Site:
     """The cluster that the options of a command mean."""
 
-    commands: Commands
+    timeout_s: float
     network: Network
     partition_given: str | None
+
+    @cached_property
+    def commands(self) -> Commands:
+        """Slurm's commands."""
+        return SlurmCommands(timeout_s=self.timeout_s)
 
     @cached_property
     def partition(self) -> str:
@@ -78,7 +84,7 @@ def with_site(command: Command) -> Command:
     ) -> None:
         check_seconds("--command-timeout", command_timeout)
         speeds = usual_network() if network is None else load_network(network)
-        command(*given, site=Site(SlurmCommands(timeout_s=command_timeout), speeds, partition), **named)
+        command(*given, site=Site(command_timeout, speeds, partition), **named)
 
     for each in (
         option("--command-timeout", metavar="DURATION", type=DURATION, default="30s", show_default=True,
@@ -249,7 +255,8 @@ def submit_command(
         if site.partition_given is None:  # sbatch has chosen it
             chosen = {job.id: job.partition for job in read_jobs(site.commands)}
             site = replace(site, partition_given=chosen.get(str(job_id)))
-        prediction = predict(site.snapshot(), planner, job_id)
+        with plain_python():
+            prediction = predict(site.snapshot(), planner, job_id)
     if as_json:
         said = {"reason": prediction} if isinstance(prediction, str) else asdict(prediction)
         click.echo(json.dumps({"id": job_id} | ({} if no_prediction else said)))
@@ -260,7 +267,7 @@ def submit_command(
             f"on {where}"
         )
     elif prediction:
-        click.echo(f"not planned: {prediction}")
+        click.echo(f"no prediction: {prediction}")
 
 
 _MODEL = ("gradient_mb", "minibatch", "forward_ms", "backward_ms")
@@ -320,7 +327,8 @@ def run_command(
         check_seconds(name, value)
     say = (lambda line: click.echo(line, err=True)) if dry_run else _say
     lease = Lease(commands=site.commands)
-    commands: Commands = Fenced(real=site.commands, lease=lease)
+    timely = SlurmCommands(timeout_s=site.timeout_s, left_s=lease.left_s)
+    commands: Commands = Fenced(real=timely, lease=lease)
     if dry_run:
         commands = DryRun(real=site.commands, show=click.echo)
     backend = SlurmBackend(

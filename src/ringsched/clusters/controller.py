@@ -73,13 +73,10 @@ class Snapshot:
         What to do with jobs that were started but cannot run.
     left
         Jobs that are not planned now, by name, each with the reason.
-    num_servers
-        On how many servers a waiting job must be; others have any balanced layout.
     """
 
     now_s: float
     scenario: Scenario
-    num_servers: Mapping[str, int] = field(default_factory=dict)
     astray: tuple[TakeBack | SetAside, ...] = ()
     left: Mapping[str, str] = field(default_factory=dict)
 
@@ -216,7 +213,7 @@ class Controller:
         if situation_of(snapshot) == self._situation and snapshot.now_s < self._late_s:
             return None
         late = self._promise[0] if self._promise is not None and is_late else ""
-        planned = self.planner.plan(snapshot.scenario, num_servers=snapshot.num_servers, late=late)
+        planned = self.planner.plan(snapshot.scenario, late=late)
         self._promise = self._kept(planned, snapshot.now_s)
         return planned
 

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from ringsched.model import Server
 from ringsched.model.eligibility import Labels
 
 
-class Node(Protocol):
-    """A node as a cluster's manager reports it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node with GPUs, as a cluster's manager reports it."""
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def gpus(self) -> int:
-        """How many GPUs it has."""
-
-    @property
-    def used(self) -> int:
-        """How many of them the manager has given away."""
-
-    @property
-    def usable(self) -> bool:
-        """Whether new jobs may start there."""
-
-    @property
-    def state(self) -> str:
-        """Its state in the words of the manager."""
+    name: str
+    gpus: int
+    used: int  # GPUs that the manager has given away
+    usable: bool  # whether new jobs may start there
+    state: str  # in the words of the manager
 
 
 class Gpus:

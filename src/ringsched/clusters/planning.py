@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ringsched import api
-from ringsched.clusters.layouts import admits, fitted, free_gpus
 from ringsched.clusters.progress import known_by_end
-from ringsched.engine.problem import problem_of
+from ringsched.engine.problem import Problem, problem_of
+from ringsched.engine.state import Run, planned_jobs
 from ringsched.errors import Infeasible, InputError
-from ringsched.model import Cluster, Job, Plan, PlannedJob, Scenario, Server
+from ringsched.model import Cluster, Job, PlannedJob, Scenario, Server
+from ringsched.model.eligibility import matching
 from ringsched.model.objective import MAKESPAN
-from ringsched.policies.policy import Observer, Settings, Stop
+from ringsched.policies.plans import settings_of
+from ringsched.policies.policy import Candidate, Observer, Stop
 from ringsched.policies.table import policy_named
 
 ROLLING = "rolling"
@@ -96,9 +98,7 @@ class Planner:
         """Raise if the settings are incompatible."""
         self._plan(Scenario(cluster=_SMALL), 1)
 
-    def plan(
-        self, scenario: Scenario, *, num_servers: Mapping[str, int] | None = None, late: str = ""
-    ) -> PlannedQueue:
+    def plan(self, scenario: Scenario, *, late: str = "") -> PlannedQueue:
         """Plan the queue around the running jobs.
 
         Classes of equal `priority` are planned one after another, the highest first. In a class the policy
@@ -109,22 +109,17 @@ class Planner:
         ----------
         scenario
             Waiting jobs in the order of submission.
-        num_servers
-            On how many servers a job must be, by name; others have any balanced layout.
         late
             A first job that missed its promise. No job behind it starts on a server that it may use.
         """
         running = [job for job in scenario.jobs if job.is_running]
-        queue = _Queue(base=scenario, fixed=running, num_servers=num_servers or {})
+        queue = _Queue(base=scenario, fixed=running)
         classes = _classes(job for job in scenario.jobs if not job.is_running)
         for jobs in classes:
             self._plan_class(queue, jobs, len(classes), late)
         if not classes:
             queue.entries |= self._entries(queue, (), 1)
         queue.postpone()
-        if any(name in queue.num_servers for name in queue.starts):  # other servers than planned, other times
-            plan = api.plan(queue.scenario(()), _IN_ORDER)
-            queue.entries |= {entry.name: entry for entry in plan.jobs}
         return PlannedQueue(
             entries=queue.entries, starts=tuple(queue.starts), left=queue.left, promise=queue.promise
         )
@@ -137,11 +132,10 @@ class Planner:
         head = next((job for job in jobs if job.submit_s == 0), None)
         if head is not None and not queue.guarded:  # no higher class waits, so it starts as soon as it can
             first = entries[head.name]
-            if first.start_s > NOW_S or queue.fit(head, first) is None:
-                alone = api.plan(queue.scenario((head,)), _IN_ORDER)
-                first = next(entry for entry in alone.jobs if entry.name == head.name)
-            if first.start_s <= NOW_S and (fit := queue.fit(head, first)) is not None:
-                queue.fix(head, fit)
+            if first.start_s > NOW_S:
+                first = _one_pass(queue.scenario((head,)), _IN_ORDER)[head.name]
+            if first.start_s <= NOW_S:
+                queue.fix(head, first)
             else:
                 queue.promise = (head.name, first.start_s)
         if head is not None and head.name not in queue.starts:
@@ -152,15 +146,17 @@ class Planner:
         for _ in range(_FILLS):
             planned = [job for job in waiting if entries[job.name].start_s <= NOW_S]
             due = queue.due(planned, entries)
-            harmless = self._harmless(queue, [job for job in planned if job.name in due], due)
+            harmless = self._harmless(queue, due, entries)
             for job in harmless:
-                queue.fix(job, due[job.name])
-            waiting = [job for job in waiting if job not in planned]
+                queue.fix(job, entries[job.name])
+            tried = {job.name for job in due}
+            waiting = [job for job in waiting if job.name not in tried]
             if len(harmless) == len(planned) or not waiting:
                 break
             entries = self._entries(queue, waiting, num_classes)  # shorter jobs may fit before the first
             waiting = [job for job in waiting if job.name in entries]
-        queue.guarded += [job for job in jobs if job.name not in queue.starts and job not in queue.guarded]
+        known = {*queue.starts, *(job.name for job in queue.guarded)}
+        queue.guarded += [job for job in jobs if job.name not in known]
         del queue.guarded[MOST_GUARDED:]
 
     def _harmless(
@@ -201,11 +197,9 @@ class Planner:
 
     def _starts_s(self, queue: _Queue, jobs: Sequence[Job]) -> dict[str, float]:
         """Return when jobs start if they come first, in this order."""
-        problem = problem_of(queue.scenario(jobs))
-        found = policy_named(_IN_ORDER).candidate(problem, Settings(order=_IN_ORDER))
-        assert found is not None  # it has no horizon
+        problem, run = _run(queue.scenario(jobs), _IN_ORDER)
         first = len(queue.fixed)
-        return {job.name: problem.seconds_at(found.run.starts[first + at]) for at, job in enumerate(jobs)}
+        return {job.name: problem.seconds_at(run.starts[first + at]) for at, job in enumerate(jobs)}
 
     def _entries(self, queue: _Queue, jobs: Sequence[Job], num_classes: int) -> dict[str, PlannedJob]:
         """Return the plan of some jobs; one that cannot be planned is left out with a reason.
@@ -215,12 +209,9 @@ class Planner:
         scenario = queue.scenario(jobs)
         while True:
             try:
-                return {entry.name: entry for entry in self._plan(scenario, num_classes).jobs}
+                return self._plan(scenario, num_classes)
             except InputError as error:
-                place = _PLACE.match(error.place or "")
-                if place is None:
-                    raise
-                known, at = list(scenario.jobs), int(place[1])
+                known, at = list(scenario.jobs), _job_of(error)
                 bad = known.pop(at)
                 if bad.running_on is None:
                     queue.left[bad.name] = InputError(error.problem, field=error.field)
@@ -229,16 +220,16 @@ class Planner:
                     queue.fixed[at] = known[at]
                 scenario = scenario.replace(jobs=tuple(known))
 
-    def _plan(self, scenario: Scenario, num_classes: int) -> Plan:
+    def _plan(self, scenario: Scenario, num_classes: int) -> dict[str, PlannedJob]:
         try:
             size = len(scenario.jobs) * len(scenario.cluster.servers)
             if self.policy == ROLLING and size > MOST_SEARCHED:
-                return api.plan(scenario, _FALLBACK, objective=self.objective)
+                return _one_pass(scenario, _FALLBACK)
             if self.policy not in (ROLLING, "search"):
-                return api.plan(scenario, self.policy, objective=self.objective)
+                return _one_pass(scenario, self.policy, self.objective)
             unlimited = self.time_limit_s is None and self.iterations is None
             limit_s = TIME_LIMIT_S if unlimited else self.time_limit_s
-            return api.plan(
+            plan = api.plan(
                 scenario,
                 "search",
                 objective=self.objective,
@@ -248,10 +239,9 @@ class Planner:
                 ),
                 observer=_Stopper(self.should_stop),
             )
-        except (
-            Infeasible
-        ):  # of the horizon or of the size for a proof; use another policy so that jobs still run
-            return api.plan(scenario, _FALLBACK, objective=self.objective)
+            return {entry.name: entry for entry in plan.jobs}
+        except Infeasible:  # of the horizon, or too large for a proof; jobs still run by another policy
+            return _one_pass(scenario, _FALLBACK)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -260,7 +250,6 @@ class _Queue:
 
     base: Scenario
     fixed: list[Job]
-    num_servers: Mapping[str, int]
     starts: list[str] = field(default_factory=list)
     guarded: list[Job] = field(default_factory=list)
     entries: dict[str, PlannedJob] = field(default_factory=dict)
@@ -290,28 +279,37 @@ class _Queue:
                     entry, start_s=entry.start_s + later_s, finish_s=entry.finish_s + later_s
                 )
 
-    def fit(
-        self, job: Job, entry: PlannedJob, free: Mapping[str, list[int]] | None = None
-    ) -> PlannedJob | None:
-        """Return the entry of a job that starts now, in the layout it needs; None if that is not free."""
-        num_servers = self.num_servers.get(job.name, len(entry.gpus))
-        cluster = self.base.cluster
-        return fitted(entry, job, num_servers, cluster, free or free_gpus(cluster, self.fixed))
+    def due(self, jobs: Sequence[Job], entries: Mapping[str, PlannedJob]) -> list[Job]:
+        """Return the jobs whose GPUs are still free, on no blocked server."""
+        held = {
+            (name, gpu) for job in self.fixed for name, gpus in (job.running_on or {}).items() for gpu in gpus
+        }
+        blocked: set[str] = set()
+        if self.blocked_for is not None:
+            servers = self.base.cluster.servers
+            suits = matching(servers, self.blocked_for.requires)
+            blocked = {server.name for server, suited in zip(servers, suits, strict=True) if suited}
+        return [
+            job
+            for job in jobs
+            if held.isdisjoint(entries[job.name].ring) and blocked.isdisjoint(entries[job.name].gpus)
+        ]
 
-    def due(self, jobs: Sequence[Job], entries: Mapping[str, PlannedJob]) -> dict[str, PlannedJob]:
-        """Return the jobs that can start now beside each other, on no blocked server."""
-        blocked = self.blocked_for
-        servers = {server.name: server for server in self.base.cluster.servers}
-        found: dict[str, PlannedJob] = {}
-        free = free_gpus(self.base.cluster, self.fixed)
-        for job in jobs:
-            fit = self.fit(job, entries[job.name], free)
-            if fit is None or (blocked and any(admits(servers[name], blocked) for name in fit.gpus)):
-                continue
-            found[job.name] = fit
-            for name, held in fit.gpus.items():
-                free[name] = [gpu for gpu in free[name] if gpu not in held]
-        return found
+
+def _one_pass(scenario: Scenario, policy: str, objective: str = MAKESPAN.name) -> dict[str, PlannedJob]:
+    """Return what a policy plans, without the bounds of a whole plan."""
+    problem, run = _run(scenario, policy, objective)
+    return {entry.name: entry for entry in planned_jobs(problem, run)}
+
+
+def _run(scenario: Scenario, policy: str, objective: str = MAKESPAN.name) -> tuple[Problem, Run]:
+    problem, chosen = problem_of(scenario), policy_named(policy)
+    chosen.check_model(scenario.contention)
+    settings = settings_of(chosen, objective=objective)
+    found = chosen.candidate(problem, settings) if scenario.jobs else Candidate(Run((), (), ()), {})
+    if found is None:
+        raise Infeasible(f"policy {policy!r} finds no plan", lower_bound_s=0.0)
+    return problem, found.run
 
 
 def _classes(jobs: Iterable[Job]) -> list[list[Job]]:
@@ -336,6 +334,13 @@ def _first_of_each_kind(jobs: Iterable[Job]) -> list[Job]:
     return found
 
 
+def _job_of(error: InputError) -> int:
+    """Return which job of a scenario an error is about; raise it if it is about something else."""
+    if (place := _PLACE.match(error.place or "")) is None:
+        raise error
+    return int(place[1])
+
+
 def with_possible(
     empty: Scenario, fixed: Sequence[Job], planned: Sequence[Job], left: dict[str, str]
 ) -> Scenario:
@@ -345,8 +350,6 @@ def with_possible(
         try:
             return empty.replace(jobs=(*fixed, *jobs))
         except InputError as error:
-            place = _PLACE.match(error.place or "")
-            at = -1 if place is None else int(place[1]) - len(fixed)
-            if at < 0:
+            if (at := _job_of(error) - len(fixed)) < 0:
                 raise
             left[jobs.pop(at).name] = str(InputError(error.problem, field=error.field))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ringsched.contention.over_time import Stay, iterations_done
 from ringsched.model import Cluster, Contention, Job, Placement
@@ -12,46 +11,31 @@ from ringsched.model import Cluster, Contention, Job, Placement
 _OUTLIVED_SHARE = 20  # a job that exceeds its prediction gets another twentieth, repeatedly
 
 
-_MOMENT_S = 1e-3  # Slurm's clock has whole seconds: a start may seem to lie ahead
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stint:
-    """A job on its GPUs since `start_s`; `end_s` is None while it runs."""
-
-    job: Job
-    start_s: float
-    end_s: float | None
-    gpus: Placement
-
-
 def done_iterations(
-    stints: Sequence[Stint], cluster: Cluster, contention: Contention, now_s: float
+    running: Sequence[Stay], over: Sequence[Stay], cluster: Cluster, contention: Contention
 ) -> dict[str, float]:
-    """Return the completed iterations of each job by name, with contention.
+    """Return the completed iterations of running jobs by name, with contention.
+
+    Parameters
+    ----------
+    running
+        Where each of them is from its start until now.
+    over
+        Where jobs were that have ended, some of them beside those that run.
 
     Examples
     --------
     >>> job = Job(
     ...     name="a", gpus=1, iterations=99, gradient_mb=9, minibatch=1, forward_ms=0, backward_ms=200
     ... )
-    >>> stint = Stint(job=job, start_s=0.0, end_s=None, gpus=Placement({"s0": [3]}))
-    >>> done_iterations([stint], Cluster.of_servers(1), Contention(degradation=0.2745), 10.0)
+    >>> stay = Stay(job, 0.0, 10.0, Placement({"s0": [3]}))
+    >>> done_iterations([stay], [], Cluster.of_servers(1), Contention(degradation=0.2745))
     {'a': 50.0}
     """
-    earliest_s = min((stint.start_s for stint in stints if stint.end_s is None), default=math.inf)
-    seen = [stint for stint in stints if stint.end_s is None or stint.end_s > earliest_s]
-    stays = [
-        Stay(
-            stint.job,
-            stint.start_s,
-            max(now_s if stint.end_s is None else stint.end_s, stint.start_s + _MOMENT_S),
-            stint.gpus,
-        )
-        for stint in seen
-    ]
-    done = iterations_done(stays, cluster, contention)
-    return {stint.job.name: count for stint, count in zip(seen, done, strict=True)}
+    earliest_s = min((stay.start_s for stay in running), default=math.inf)
+    seen = [*running, *(stay for stay in over if stay.end_s > earliest_s)]
+    done = iterations_done(seen, cluster, contention)
+    return {stay.job.name: count for stay, count in zip(running, done, strict=False)}
 
 
 def counted(job: Job, done: float) -> int:
@@ -68,11 +52,6 @@ def counted(job: Job, done: float) -> int:
     if done < job.iterations:
         return math.floor(done)
     return job.iterations - max(1, job.iterations // _OUTLIVED_SHARE)
-
-
-def placed_somewhere(counts: Mapping[str, int]) -> Placement:
-    """Return a placement with these counts; which GPUs of a server they are does not matter."""
-    return Placement({server: range(count) for server, count in counts.items()})
 
 
 def known_by_end(name: str, held: Mapping[str, Sequence[int]], left_s: float) -> Job:

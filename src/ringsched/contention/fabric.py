@@ -19,7 +19,7 @@ from ringsched.contention.phases import NOT_MET, Meetings
 from ringsched.contention.sharing import model_of
 from ringsched.contention.traffic import NUM_COUNTS, Links, Traffic
 from ringsched.model import Cluster, Contention, Job
-from ringsched.model.eligibility import BALANCED, NO_LABELS, Labels, balanced_sizes, matching
+from ringsched.model.eligibility import ANY_PARTS, NO_LABELS, Labels, balanced_sizes, matching
 
 if TYPE_CHECKING:
     from ringsched.contention.over_time import Paces
@@ -228,13 +228,13 @@ class Extremes:
             uplink / factor[num_jobs] for uplink, num_jobs in zip(network.uplink_gbps, most_jobs, strict=True)
         )
 
-    def best_case_tau(self, work: Work, gpus: int, *, balanced: bool = False) -> float:
+    def best_case_tau(self, work: Work, gpus: int, parts: int = ANY_PARTS) -> float:
         """Return a tau below that of every placement: one server, or the fewest and fastest of several."""
         tau = math.inf
-        if self._usable and self._usable[0] >= gpus:
+        if parts <= 1 and self._usable and self._usable[0] >= gpus:
             tau = self._fabric.tau(work, 1, self._fabric.network.inside(gpus))
         if gpus >= 2 and len(self._usable) >= 2:
-            fewest = self._fewest_balanced(gpus) if balanced else self._fewest(gpus)
+            fewest = self._fewest(gpus) if parts == ANY_PARTS else self._fewest_balanced(gpus, parts)
             if fewest is not None:
                 tau = min(tau, self._fabric.tau(work, fewest, self._fastest_gbps))
         return tau
@@ -243,9 +243,9 @@ class Extremes:
         """Return the fewest servers, but at least two, that hold so many GPUs."""
         return max(2, bisect_left(self._capacity_of_largest, gpus) + 1)
 
-    def _fewest_balanced(self, gpus: int) -> int | None:
+    def _fewest_balanced(self, gpus: int, parts: int) -> int | None:
         """Return the fewest servers, but at least two, that hold so many GPUs in equal parts."""
-        sizes = balanced_sizes(gpus, len(self._usable))
+        sizes = balanced_sizes(gpus, len(self._usable), parts)
         return next(
             (number for number, each in sizes if number > 1 and self._usable[number - 1] >= each), None
         )
@@ -275,12 +275,12 @@ def kinds_of(fabric: Fabric, cluster: Cluster, jobs: Sequence[Job]) -> tuple[lis
     extremes_of: dict[Labels, Extremes] = {NO_LABELS: Extremes(fabric, num_spreadable)}
     kinds: list[Kind] = []
     kind_of: list[int] = []
-    known: dict[tuple[int, float, float, float, int, Labels | None, bool], int] = {}
+    known: dict[tuple[int, float, float, float, int, Labels | None, int], int] = {}
     for job in jobs:
         # A running job is where it is.
         requires = None if job.requires is NO_LABELS or job.is_running else job.requires  # quick to hash
-        balanced = job.layout == BALANCED and not job.is_running
-        key = (job.gpus, job.gradient_mb, job.compute_s, job.backward_ms, job.buckets, requires, balanced)
+        parts = job.parts
+        key = (job.gpus, job.gradient_mb, job.compute_s, job.backward_ms, job.buckets, requires, parts)
         kind = known.get(key)
         if kind is None:
             kind = known[key] = len(kinds)
@@ -289,7 +289,7 @@ def kinds_of(fabric: Fabric, cluster: Cluster, jobs: Sequence[Job]) -> tuple[lis
                 may_use = matching(cluster.servers, requires)
                 extremes_of[requires] = Extremes(fabric, num_spreadable, may_use)
             extremes = extremes_of[requires or NO_LABELS]
-            best = extremes.best_case_tau(work, job.gpus, balanced=balanced)
+            best = extremes.best_case_tau(work, job.gpus, parts)
             kinds.append(Kind(work, best, extremes.worst_case_tau(work, job.gpus)))
         kind_of.append(kind)
     return kinds, kind_of

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ringsched.engine.clock import Clock
 from ringsched.jit import by_pointer, kernel
 from ringsched.model import Job, Server
-from ringsched.model.eligibility import BALANCED, NO_LABELS, Labels, Windows, matching
+from ringsched.model.eligibility import ANY_PARTS, NO_LABELS, Labels, Windows, matching
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -29,15 +29,15 @@ class Eligibility:
     classes
         Jobs that require the same labels are a class. Of each class: whether it may use each server.
         The first class may use all of them.
-    class_of, balanced, limit
-        Of each job: its class, whether its layout must be balanced, and how long it runs at most.
+    class_of, parts, limit
+        Of each job: its class, into how many parts it must be split, and how long it runs at most.
     windows
         Of each server: when it is unavailable.
     """
 
     classes: tuple[tuple[bool, ...], ...]
     class_of: tuple[int, ...]
-    balanced: tuple[bool, ...]
+    parts: tuple[int, ...]
     limit: tuple[float, ...]
     windows: tuple[Windows, ...]
 
@@ -60,9 +60,9 @@ class Eligibility:
         held: dict[int, int] = {}
         for server in servers:
             held[server] = held.get(server, 0) + 1
-        allowed = self.classes[self.class_of[job]]
-        is_balanced = not self.balanced[job] or len(set(held.values())) <= 1
-        return is_balanced and all(allowed[server] for server in held)
+        allowed, parts = self.classes[self.class_of[job]], self.parts[job]
+        is_balanced = parts == ANY_PARTS or len(set(held.values())) <= 1
+        return is_balanced and (parts <= 0 or len(held) == parts) and all(allowed[server] for server in held)
 
     def is_open(self, servers: Iterable[int], begin: float, end: float) -> bool:
         """Whether none of these servers is unavailable at some time from `begin` to `end`."""
@@ -78,7 +78,7 @@ class Eligibility:
         return Eligibility(
             classes=self.classes,
             class_of=tuple(self.class_of[job] for job in jobs),
-            balanced=tuple(self.balanced[job] for job in jobs),
+            parts=tuple(self.parts[job] for job in jobs),
             limit=tuple(limit[job] - (now - started[job] if job in started else 0) for job in jobs),
             windows=tuple(
                 tuple((max(0, begin - now), end - now) for begin, end in of_server if end > now)
@@ -99,7 +99,7 @@ def eligibility_of(
     return Eligibility(
         classes=tuple(matching(servers, requires) for requires in number_of),
         class_of=tuple(class_of),
-        balanced=tuple(job.layout == BALANCED and not job.is_running for job in jobs),
+        parts=tuple(job.parts for job in jobs),
         limit=tuple(math.inf if job.limit_s is None else clock.release(job.limit_s) for job in jobs),
         windows=tuple(
             tuple(
@@ -119,7 +119,7 @@ class Permits(NamedTuple):
     restricted: Booleans  # of each job: whether it may not have any GPUs at any time
     class_of: Integers  # of each job
     allowed: Booleans  # of each class and server
-    balanced: Booleans  # of each job
+    parts: Integers  # of each job: ANY_PARTS, EQUAL_PARTS, or how many equal parts
     limit: Floats  # of each job: how long it runs at most ...
     longest: Floats  # ... and how long it can take, whatever the plan
     window_first: Integers  # of each server, and their number at the end
@@ -131,14 +131,14 @@ class Permits(NamedTuple):
 def permits_of(eligibility: Eligibility, worst_case: Sequence[float]) -> Permits:
     """Return the arrays of an eligibility; `worst_case` is how long each job can take."""
     class_of = np.array(eligibility.class_of, dtype=np.int64)
-    balanced = np.array(eligibility.balanced, dtype=np.bool_)
+    parts = np.array(eligibility.parts, dtype=np.int64)
     windows = [window for of_server in eligibility.windows for window in of_server]
     sizes = [len(of_server) for of_server in eligibility.windows]
     return Permits(
-        restricted=(class_of > 0) | balanced | eligibility.has_windows,
+        restricted=(class_of > 0) | (parts != ANY_PARTS) | eligibility.has_windows,
         class_of=class_of,
         allowed=np.array(eligibility.classes, dtype=np.bool_),
-        balanced=balanced,
+        parts=parts,
         limit=np.array(eligibility.limit, dtype=np.float64),
         longest=np.array(worst_case, dtype=np.float64),
         window_first=np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes, dtype=np.int64))),

@@ -86,9 +86,9 @@ class Problem:
         return self.eligibility.may_use(job)
 
     @property
-    def balanced(self) -> tuple[bool, ...]:
-        """Of each job: whether its layout must be balanced."""
-        return self.eligibility.balanced
+    def parts(self) -> tuple[int, ...]:
+        """Of each job: into how many parts it must be split; see `Job.parts`."""
+        return self.eligibility.parts
 
     @property
     def limit(self) -> tuple[float, ...]:

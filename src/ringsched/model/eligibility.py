@@ -11,6 +11,9 @@ from ringsched.model.checks import number, sequence, shown, text
 ANY_LAYOUT = "any"
 BALANCED = "balanced"  # the same number of GPUs on every server that the job uses
 LAYOUTS = (ANY_LAYOUT, BALANCED)
+# How a job's GPUs are split among servers: in any way, into equal parts, or into a number of equal parts.
+ANY_PARTS = 0
+EQUAL_PARTS = -1
 
 
 class Labels(Mapping[str, str]):
@@ -107,26 +110,29 @@ def matching(servers: Sequence[_Labelled], requires: Labels) -> tuple[bool, ...]
     return tuple(all(server.labels.get(name) == value for name, value in wanted) for server in servers)
 
 
-def balanced_sizes(gpus: int, num_servers: int) -> Iterator[tuple[int, int]]:
+def balanced_sizes(gpus: int, num_servers: int, parts: int = EQUAL_PARTS) -> Iterator[tuple[int, int]]:
     """Yield the balanced layouts of a job: how many servers and GPUs on each, the fewest servers first.
 
     Examples
     --------
     >>> list(balanced_sizes(12, 6))
     [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2)]
+    >>> list(balanced_sizes(12, 6, parts=3))
+    [(3, 4)]
     """
     for number_of in range(1, min(gpus, num_servers) + 1):
-        if gpus % number_of == 0:
+        if gpus % number_of == 0 and parts in (EQUAL_PARTS, number_of):
             yield number_of, gpus // number_of
 
 
-def has_balanced_layout(gpus: int, capacities: Sequence[int]) -> bool:
+def has_balanced_layout(gpus: int, capacities: Sequence[int], parts: int = EQUAL_PARTS) -> bool:
     """Whether a job of so many GPUs has a balanced layout on idle servers of these capacities.
 
     Examples
     --------
-    >>> has_balanced_layout(6, [4, 4]), has_balanced_layout(5, [4, 4])
-    (True, False)
+    >>> has_balanced_layout(6, [4, 4]), has_balanced_layout(5, [4, 4]), has_balanced_layout(6, [6, 2], 2)
+    (True, False, False)
     """
     descending = sorted(capacities, reverse=True)
-    return any(descending[number_of - 1] >= each for number_of, each in balanced_sizes(gpus, len(descending)))
+    sizes = balanced_sizes(gpus, len(descending), parts)
+    return any(descending[number_of - 1] >= each for number_of, each in sizes)

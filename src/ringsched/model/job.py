@@ -9,7 +9,16 @@ from typing import Any
 
 from ringsched.errors import InputError
 from ringsched.model.checks import MAX_GPUS, MAX_INTEGER, Replaceable, choice, integer, number, settle, text
-from ringsched.model.eligibility import ANY_LAYOUT, LAYOUTS, NO_LABELS, Labels, labels
+from ringsched.model.eligibility import (
+    ANY_LAYOUT,
+    ANY_PARTS,
+    BALANCED,
+    EQUAL_PARTS,
+    LAYOUTS,
+    NO_LABELS,
+    Labels,
+    labels,
+)
 from ringsched.model.placement import Placement
 
 
@@ -44,6 +53,8 @@ class Job(Replaceable):
         Labels that each of its servers must have.
     layout
         "any", or "balanced": the same number of GPUs on every server that it uses.
+    servers
+        On exactly how many servers it must be; its layout is then balanced. It divides `gpus`.
     limit_s
         Its time limit: it ends so long after its start if it has not ended before.
     priority
@@ -79,6 +90,7 @@ class Job(Replaceable):
     limit_s: float | None = None
     priority: int = 0
     deadline_s: float | None = None
+    servers: int | None = None
 
     def __post_init__(self) -> None:
         if self._is_usual():
@@ -124,6 +136,7 @@ class Job(Replaceable):
             and type(self.priority) is int
             and self.priority == 0
             and self.deadline_s is None
+            and self.servers is None
         )
 
     def _check(self) -> None:
@@ -154,6 +167,10 @@ class Job(Replaceable):
             settle(self, limit_s=number(self.limit_s, "limit_s", above=0))
         if self.deadline_s is not None:
             settle(self, deadline_s=number(self.deadline_s, "deadline_s", minimum=0))
+        if self.servers is not None:
+            settle(self, servers=integer(self.servers, "servers", minimum=1), layout=BALANCED)
+            if self.gpus % self.servers:
+                raise InputError(f"must divide gpus = {self.gpus}, not be {self.servers}", field="servers")
         if self.running_on is None:
             if self.done_iterations:
                 raise InputError(
@@ -189,6 +206,13 @@ class Job(Replaceable):
     def is_running(self) -> bool:
         """Whether the job runs already at time 0."""
         return self.running_on is not None
+
+    @property
+    def parts(self) -> int:
+        """Into how many equal parts it must be split: so many, EQUAL_PARTS, or ANY_PARTS, also if it runs."""
+        if self.layout == ANY_LAYOUT or self.running_on is not None:
+            return ANY_PARTS
+        return EQUAL_PARTS if self.servers is None else self.servers
 
     @property
     def remaining_iterations(self) -> int:
@@ -248,4 +272,6 @@ class Job(Replaceable):
             fields["priority"] = self.priority
         if self.deadline_s is not None:
             fields["deadline_s"] = self.deadline_s
+        if self.servers is not None:
+            fields["servers"] = self.servers
         return fields

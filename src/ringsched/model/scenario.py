@@ -22,7 +22,7 @@ from ringsched.model.checks import (
 )
 from ringsched.model.cluster import Cluster
 from ringsched.model.contention import Contention
-from ringsched.model.eligibility import ANY_LAYOUT, Labels, has_balanced_layout, matching
+from ringsched.model.eligibility import ANY_PARTS, Labels, has_balanced_layout, matching
 from ringsched.model.job import Job
 
 
@@ -113,7 +113,7 @@ class Scenario(Replaceable):
                     field="gpus",
                     place=f"jobs[{at}] {job.name!r}",
                 )
-            if job.is_running or not (job.requires or job.layout != ANY_LAYOUT):
+            if job.is_running or not (job.requires or job.parts != ANY_PARTS):
                 continue
             if job.requires not in capacities_of:
                 has_labels = matching(self.cluster.servers, job.requires)
@@ -181,7 +181,10 @@ def _check_eligible(job: Job, capacities: list[int], place: str) -> None:
     if job.gpus > sum(capacities):
         problem = f"leaves {sum(capacities)} GPUs on {having}, but the job needs {job.gpus}"
         raise InputError(problem, field="requires", place=place)
-    if job.layout != ANY_LAYOUT and not has_balanced_layout(job.gpus, capacities):
+    if job.parts != ANY_PARTS and not has_balanced_layout(job.gpus, capacities, job.parts):
+        if job.servers is not None:
+            problem = f"= {job.servers} is impossible: too few {having} hold {job.gpus // job.servers} GPUs"
+            raise InputError(problem, field="servers", place=place)
         problem = (
             f"= {job.layout!r} is impossible: no number of {having} can hold {job.gpus} GPUs in equal parts"
         )

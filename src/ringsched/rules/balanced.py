@@ -5,6 +5,7 @@ from __future__ import annotations
 from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.state import LOAD_VERSION, Arrays, Floats, Integers, State
 from ringsched.jit import kernel, part
+from ringsched.model.eligibility import ANY_PARTS
 from ringsched.rules.layout import BY_LOAD_AND_BUSY, BY_SERVER_LOAD, equal_parts
 from ringsched.rules.shared import ANY_NUMBER, Queue, Scratch, least
 
@@ -20,7 +21,7 @@ def balanced(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
     """Choose by FA-FFP for a job of up to κ GPUs, by LBSGF for a larger one (Alg. 1 lines 10 to 13)."""
-    if arrays.permits.balanced[job]:
+    if arrays.permits.parts[job] != ANY_PARTS:
         by = BY_LOAD_AND_BUSY if arrays.gpus[job] <= kappa else BY_SERVER_LOAD
         return equal_parts(arrays, state, scratch, job, limit, by, ANY_NUMBER)
     if arrays.gpus[job] <= kappa:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringsched.engine.state import IDLE, Arrays, State
 from ringsched.jit import kernel
+from ringsched.model.eligibility import ANY_PARTS
 from ringsched.rules.layout import BY_IDLE, equal_parts
 from ringsched.rules.shared import ANY_NUMBER, MAX_LOAD, Queue, Scratch, sort
 
@@ -23,7 +24,7 @@ def fit(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jobs: int
     Only of servers with fewer than `most_jobs` jobs on their uplink in the second case. The load limit
     θ does not apply.
     """
-    if arrays.permits.balanced[job]:
+    if arrays.permits.parts[job] != ANY_PARTS:
         return equal_parts(arrays, state, scratch, job, MAX_LOAD, BY_IDLE, most_jobs)
     wanted = arrays.gpus[job]
     if one_server(arrays, state, job):
@@ -44,7 +45,9 @@ def fit(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jobs: int
 
 @kernel
 def one_server(arrays: Arrays, state: State, job: int) -> bool:
-    """Choose GPUs of the server with the fewest idle ones that holds the job whole, if there is one."""
+    """Choose GPUs of the server with the fewest idle ones that holds the job whole, if it may be on one."""
+    if arrays.permits.parts[job] > 1:
+        return False
     wanted = arrays.gpus[job]
     tightest = -1
     for server in range(arrays.num_servers):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ringsched.engine.eligibility import may_start
 from ringsched.engine.state import IDLE, NUM_IDLE, UNAVAILABLE, Arrays, Integers, State
 from ringsched.jit import kernel, part
+from ringsched.rules.layout import is_split
 from ringsched.rules.shared import Scratch
 
 
@@ -68,7 +69,7 @@ def _uncover(arrays: Arrays, state: State, server: int, covered: int) -> None:
 
 @kernel
 def is_balanced(arrays: Arrays, state: State, job: int) -> bool:
-    """Whether the chosen GPUs, ascending, are equally many on every server."""
+    """Whether the chosen GPUs, ascending, are equally many on every server, and on as many as must be."""
     wanted, at, each = arrays.gpus[job], 0, 0
     while at < wanted:
         first, server = at, arrays.server_of[state.chosen[at]]
@@ -78,7 +79,7 @@ def is_balanced(arrays: Arrays, state: State, job: int) -> bool:
             each = at - first
         if at - first != each:
             return False
-    return True
+    return is_split(arrays, job, wanted // each)
 
 
 @kernel

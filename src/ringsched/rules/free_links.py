@@ -5,8 +5,9 @@ from __future__ import annotations
 from ringsched.contention.network import CORE
 from ringsched.engine.state import Arrays, State
 from ringsched.jit import kernel, part
+from ringsched.model.eligibility import ANY_PARTS
 from ringsched.rules.best_fit import fit
-from ringsched.rules.layout import BY_IDLE, take_parts
+from ringsched.rules.layout import BY_IDLE, is_split, take_parts
 from ringsched.rules.shared import MAX_LOAD, Queue, Scratch
 
 
@@ -25,14 +26,14 @@ def over_free_links(arrays: Arrays, state: State, scratch: Scratch, job: int, mo
     The links it would cross are left in `scratch.links`. A job that waits does so behind one that runs
     on a link, so none waits for ever.
     """
-    if not arrays.permits.balanced[job]:
+    if arrays.permits.parts[job] == ANY_PARTS:
         return fit(arrays, state, scratch, job, most_jobs) and _are_free(
             arrays, state, scratch, job, most_jobs
         )
     wanted = arrays.gpus[job]
     for num_parts in range(1, min(wanted, arrays.num_servers) + 1):
         if (
-            wanted % num_parts == 0
+            is_split(arrays, job, num_parts)
             and take_parts(
                 arrays, state, scratch, num_parts, wanted // num_parts, MAX_LOAD, BY_IDLE, most_jobs
             )

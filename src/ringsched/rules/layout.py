@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringsched.engine.state import IDLE, Arrays, State
 from ringsched.jit import kernel, part
+from ringsched.model.eligibility import EQUAL_PARTS
 from ringsched.rules.shared import Scratch, sort
 
 # By what a rule sorts servers.
@@ -21,11 +22,18 @@ def equal_parts(
     """Choose the first k servers with enough eligible GPUs, for the smallest k that there are."""
     wanted = arrays.gpus[job]
     for num_parts in range(1, min(wanted, arrays.num_servers) + 1):
-        if wanted % num_parts == 0 and take_parts(
+        if is_split(arrays, job, num_parts) and take_parts(
             arrays, state, scratch, num_parts, wanted // num_parts, limit, by, most_jobs
         ):
             return True
     return False
+
+
+@kernel
+def is_split(arrays: Arrays, job: int, num_parts: int) -> bool:
+    """Whether a job with a balanced layout may be split into so many parts."""
+    parts = arrays.permits.parts[job]
+    return arrays.gpus[job] % num_parts == 0 and parts in (EQUAL_PARTS, num_parts)
 
 
 @kernel

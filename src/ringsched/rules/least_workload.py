@@ -5,6 +5,7 @@ from __future__ import annotations
 from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.state import Arrays, Integers, State
 from ringsched.jit import kernel, part
+from ringsched.model.eligibility import ANY_PARTS
 from ringsched.rules.balanced import is_less_busy
 from ringsched.rules.layout import BY_SERVER_LOAD, equal_parts
 from ringsched.rules.least_loaded import least_loaded
@@ -22,7 +23,7 @@ def least_workload(
     """
     if arrays.gpus[job] <= kappa:
         return least_loaded(arrays, state, scratch, queue, job, limit, kappa)
-    if arrays.permits.balanced[job]:
+    if arrays.permits.parts[job] != ANY_PARTS:
         return equal_parts(arrays, state, scratch, job, limit, BY_SERVER_LOAD, ANY_NUMBER)
     order = scratch.order
     scratch.selected[:] = -1  # LBSGF keeps its choice in `order`

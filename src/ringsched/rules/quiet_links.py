@@ -5,8 +5,10 @@ from __future__ import annotations
 from ringsched.contention.network import CORE
 from ringsched.engine.state import Arrays, State
 from ringsched.jit import kernel, part
+from ringsched.model.eligibility import ANY_PARTS
 from ringsched.rules.best_fit import one_server, take
 from ringsched.rules.eligible import narrow, widen
+from ringsched.rules.layout import is_split
 from ringsched.rules.shared import ANY_NUMBER, Queue, Scratch, sort
 
 
@@ -24,11 +26,11 @@ def spread_quietly(arrays: Arrays, state: State, scratch: Scratch, job: int, mos
 
     For a balanced layout, every server is seen with as many idle GPUs as one part needs, or with none.
     """
-    if not arrays.permits.balanced[job]:
+    if arrays.permits.parts[job] == ANY_PARTS:
         return over_quiet_links(arrays, state, scratch, job, most_on_link)
     wanted, found = arrays.gpus[job], False
     for num_parts in range(2, min(wanted, arrays.num_servers) + 1):
-        if wanted % num_parts == 0:
+        if is_split(arrays, job, num_parts):
             narrow(arrays, state, scratch, wanted // num_parts)
             found = over_quiet_links(arrays, state, scratch, job, most_on_link)
             widen(arrays, state, scratch)
@@ -44,7 +46,8 @@ def waiting_for_server(
     """Choose one server, for which a job of up to κ GPUs waits; a larger one goes over the quietest links."""
     if one_server(arrays, state, job):
         return True
-    return arrays.gpus[job] > kappa and spread_quietly(arrays, state, scratch, job, ANY_NUMBER)
+    must_spread = arrays.gpus[job] > kappa or arrays.permits.parts[job] > 1
+    return must_spread and spread_quietly(arrays, state, scratch, job, ANY_NUMBER)
 
 
 @kernel

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ringsched.engine.state import IDLE, Arrays, State
 from ringsched.jit import kernel, part
-from ringsched.rules.layout import find_parts, take_part
+from ringsched.model.eligibility import ANY_PARTS
+from ringsched.rules.layout import find_parts, is_split, take_part
 from ringsched.rules.shared import ANY_NUMBER, Queue, Scratch, sort
 
 
@@ -16,7 +17,7 @@ def random_fit(
 
     Numbers are used up only when the job can be placed.
     """
-    if arrays.permits.balanced[job]:
+    if arrays.permits.parts[job] != ANY_PARTS:
         return _equal_parts(arrays, state, scratch, queue, job, limit)
     eligible, wanted, size = scratch.eligible, arrays.gpus[job], 0
     for gpu in range(len(arrays.server_of)):
@@ -40,9 +41,9 @@ def _equal_parts(arrays: Arrays, state: State, scratch: Scratch, queue: Queue, j
     """Choose the first eligible GPUs of random servers, as few servers as possible."""
     wanted = arrays.gpus[job]
     for num_parts in range(1, min(wanted, arrays.num_servers) + 1):
-        each = wanted // num_parts
-        if num_parts * each < wanted:
+        if not is_split(arrays, job, num_parts):
             continue
+        each = wanted // num_parts
         num_fitting = find_parts(arrays, state, scratch, num_parts, each, limit, ANY_NUMBER)
         if num_fitting >= num_parts:
             for at in range(num_parts):

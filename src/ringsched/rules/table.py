@@ -9,12 +9,14 @@ from types import FunctionType
 from ringsched.engine.state import IDLE, NUM_IDLE, Arrays, Integers, State
 from ringsched.errors import InputError
 from ringsched.jit import Swaps, kernel, part
+from ringsched.model.eligibility import ANY_PARTS
 from ringsched.rules.adaptive_overlap import adaptive_overlap
 from ringsched.rules.balanced import balanced
 from ringsched.rules.best_fit import best_fit
 from ringsched.rules.eligible import hide, is_balanced, narrow, reveal, widen
 from ringsched.rules.first_fit import first_fit
 from ringsched.rules.free_links import free_links
+from ringsched.rules.layout import is_split
 from ringsched.rules.least_loaded import least_loaded
 from ringsched.rules.least_workload import least_workload
 from ringsched.rules.quiet_links import few_on_links, quiet_links, waiting_for_server
@@ -140,7 +142,7 @@ def place(
     if not arrays.permits.restricted[job] or rule == _AS_PLANNED:
         return ask(arrays, state, scratch, queue, rule, own, job, limit, kappa)
     hide(arrays, state, scratch, job)
-    if rule == OWN and arrays.permits.balanced[job]:
+    if rule == OWN and arrays.permits.parts[job] != ANY_PARTS:
         found = _ask_for_parts(arrays, state, scratch, queue, rule, own, job, limit, kappa)
     else:
         found = state.counts[NUM_IDLE] >= wanted and ask(
@@ -165,7 +167,7 @@ def _ask_for_parts(
     """Show a rule of the user's equally many GPUs on every server, until its choice is balanced."""
     wanted, found = arrays.gpus[job], False
     for num_parts in range(1, min(wanted, arrays.num_servers) + 1):
-        if wanted % num_parts == 0:
+        if is_split(arrays, job, num_parts):
             narrow(arrays, state, scratch, wanted // num_parts)
             found = (
                 state.counts[NUM_IDLE] >= wanted

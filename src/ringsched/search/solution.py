@@ -24,7 +24,7 @@ class Task(NamedTuple):
     submit: Floats  # of each job, from the origin
     per_best_case: Floats  # of each job: 1 over the best case that slowdowns count in
     kind: Integers  # of each job: those of one kind can be placed at the same moments
-    largest: Integers  # of each job: the largest server it may use
+    largest: Integers  # of each job: the largest server it may use whole
     peers: Integers  # jobs to be placed, those of one size together ...
     peer_first: Integers  # ... of each job: where they begin ...
     peer_end: Integers  # ... and end
@@ -51,7 +51,7 @@ def task_of(
     peers = np.array(sorted(problem.queued, key=lambda job: (problem.gpus[job], job)), dtype=np.int64)
     sizes = arrays.gpus[peers]
     eligibility, lanes = problem.eligibility, problem.fabric.model.lanes
-    described = list(zip(problem.gpus, eligibility.class_of, eligibility.balanced, strict=True))
+    described = list(zip(problem.gpus, eligibility.class_of, eligibility.parts, strict=True))
     kinds = {each: number for number, each in enumerate(sorted(set(described)))}
     largest = np.where(arrays.permits.allowed, arrays.capacity[: arrays.num_servers], 0).max(axis=1)
     submits = [problem.clock.units(job.submit_s - problem.origin_s) for job in problem.scenario.jobs]
@@ -62,7 +62,7 @@ def task_of(
         submit=np.array(submits, dtype=np.float64),
         per_best_case=1 / np.maximum(best_case, problem.clock.units(SHORTEST_S)),
         kind=np.array([kinds[each] for each in described], dtype=np.int64),
-        largest=largest[arrays.permits.class_of],
+        largest=np.where(arrays.permits.parts > 1, 0, largest[arrays.permits.class_of]),
         peers=peers,
         peer_first=np.searchsorted(sizes, arrays.gpus, side="left"),
         peer_end=np.searchsorted(sizes, arrays.gpus, side="right"),

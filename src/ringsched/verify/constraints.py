@@ -86,6 +86,9 @@ def check_eligible(planned: PlannedJob, job: Job, servers: Mapping[str, Server])
     if job.layout == "balanced" and len(set(sizes.values())) > 1:
         listed = ", ".join(f"{count} on {server!r}" for server, count in sizes.items())
         yield _violation("layout", job.name, f"must have equally many GPUs on each server, but has {listed}")
+    if job.servers is not None and len(sizes) != job.servers:
+        problem = f"must be on exactly {job.servers} of the servers, but is on {len(sizes)}"
+        yield _violation("layout", job.name, problem)
 
 
 def check_windows(hold: Hold, job: Job, servers: Mapping[str, Server], clock: Clock) -> Iterator[Violation]:

@@ -187,7 +187,7 @@ class Network:
         else:
             capacities, fastest_gbps = self._capacities, max(self.uplinks_gbps[: len(self.servers)])
         choices = []
-        if job.gpus <= capacities[0]:
+        if job.gpus <= capacities[0] and job.servers in (None, 1):
             choices.append(self.tau_at(job, self.within_gbps(job.gpus), 1))
         fewest = fewest_servers(job, capacities)
         if fewest is not None:
@@ -264,7 +264,7 @@ def fewest_servers(job: Job, capacities: Sequence[int]) -> int | None:
         if number < 2:
             continue
         if job.layout == "balanced":
-            if job.gpus % number == 0 and capacity * number >= job.gpus:
+            if job.gpus % number == 0 and capacity * number >= job.gpus and job.servers in (None, number):
                 return number
         elif held >= job.gpus:
             return number

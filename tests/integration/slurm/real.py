@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from ringsched.clusters.slurm.comments import comment_of
 from ringsched.clusters.slurm.jobs import SlurmJob, read_jobs
 from ringsched.clusters.slurm.local import LocalCluster, LocalNode, of_cluster
 from ringsched.clusters.slurm.submit import submit
+from ringsched.clusters.slurm.values import expand, gpu_indices
 
 # Writes down start, end and the GPUs Slurm gave it, each line in one write.
 SCRIPT = """#!/bin/bash
@@ -105,13 +107,31 @@ class Real:
         return {job.id: job for job in read_jobs(self.commands)}
 
     def runs(self) -> list[Run]:
-        """What the jobs wrote down."""
-        log = self.folder / "log"
-        lines = log.read_text().splitlines() if log.exists() else []
-        ends = {
-            (line.split()[0], line.split()[3]): float(line.split()[2]) for line in lines if " end " in line
-        }
-        return [_run(line, ends) for line in lines if " start " in line]
+        """What the jobs wrote down; a run without an end was cut off, or is still going on."""
+        log, runs = self.folder / "log", list[Run]()
+        for line in log.read_text().splitlines() if log.exists() else []:
+            name, event, moment, job_id, *_ = line.split()
+            if event == "start":
+                runs.append(_run(line))
+            else:  # of its last start, since a requeued job starts again
+                last = max(at for at, run in enumerate(runs) if (run.name, run.job_id) == (name, job_id))
+                runs[last] = replace(runs[last], end_s=float(moment))
+        return runs
+
+    def lose(self, node: str) -> None:
+        """The power of a node fails: its daemon and all processes of jobs on it are gone."""
+        self.local.stop_daemon(node, signal.SIGKILL)
+        here = [
+            process
+            for process in of_cluster(self.local.config)
+            if f"SLURMD_NODENAME={node}".encode() in process.environment
+        ]
+        for pid in {_parent(process.pid) for process in here}:
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "slurmstepd":
+                os.kill(pid, signal.SIGKILL)
+        for process in here:
+            process.end(signal.SIGKILL)
+        self.commands.tell("scontrol", "update", f"nodename={node}", "state=down", "reason=power")
 
     def wait(self, condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
         end_s = time.monotonic() + timeout_s
@@ -134,9 +154,12 @@ class Run:
         return {node: len(held) for node, held in self.gpus.items()}
 
 
-def _run(line: str, ends: Mapping[tuple[str, str], float]) -> Run:
-    from ringsched.clusters.slurm.values import expand, gpu_indices
+def _parent(pid: int) -> int:
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    return int(stat[stat.rindex(")") + 2 :].split()[1])
 
+
+def _run(line: str) -> Run:
     name, _, start_s, job_id, user, *parts = line.split()
     gpus: dict[str, tuple[int, ...]] = {}
     nodes: list[str] = []
@@ -145,7 +168,7 @@ def _run(line: str, ends: Mapping[tuple[str, str], float]) -> Run:
             nodes = expand(part.removeprefix("Nodes="))
         elif part.startswith("GRES="):
             gpus |= dict.fromkeys(nodes, gpu_indices(part.removeprefix("GRES=")))
-    return Run(name, float(start_s), ends.get((name, job_id)), job_id, user, gpus)
+    return Run(name, float(start_s), None, job_id, user, gpus)
 
 
 def assert_no_gpu_twice(runs: Sequence[Run]) -> None:

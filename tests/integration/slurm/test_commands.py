@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.cli.helpers import run
+from tests.cli.helpers import run, users_environment
 from tests.integration.slurm.real import Real, real_cluster
 
 import ringsched
@@ -98,8 +98,40 @@ def test_submit_run_and_status(real: Real) -> None:
     assert real.jobs()["3"].held
 
 
-def test_status_of_running_jobs(real: Real) -> None:
-    """Two jobs over the same links: each sees the other."""
+# The command, then what it has loaded and which processes it has started.
+WATCHED = """
+import subprocess, sys
+started, start = [], subprocess.Popen.__init__
+def watched(self, arguments, *rest, **more):
+    started.append(str(arguments))
+    start(self, arguments, *rest, **more)
+subprocess.Popen.__init__ = watched
+from ringsched.cli import main
+try:
+    main(sys.argv[1:])
+finally:
+    loaded = [name for name in ("numba", "llvmlite") if name in sys.modules]
+    print(loaded, [words for words in started if "python" in words], file=sys.stderr)
+"""
+
+
+def test_the_first_submit_of_a_new_user_compiles_nothing(real: Real, tmp_path: Path) -> None:
+    """In a home without a cache, with a queue that is worth a search."""
+    for at in range(30):
+        real.sbatch(f"job{at}", 8, "--gpus=8", seconds=60 + at)
+    words = ["slurm", "submit", *SLEEPS, "--gpus", 16, "--iterations", 5, real.folder / "job.sh"]
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, *map(str, words)],
+        env=users_environment(HOME=str(tmp_path), XDG_CACHE_HOME=str(tmp_path / "cache"), NUMBA_CACHE_DIR=""),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stderr == "[] []\n"
+    assert "predicted: starts in" in done.stdout
+    assert not (tmp_path / "cache").exists()
+
+
+def two_that_share_links(real: Real) -> None:
+    """Two jobs over the links of the same two nodes."""
     for name in ("a", "b"):
         fields = ("--gradient-mb", 400, "--minibatch", 1, "--forward-ms", 0, "--backward-ms", 100)
         options = ("--sbatch=--nodes=2", "--sbatch=--nodelist=n3,n4")
@@ -107,6 +139,11 @@ def test_status_of_running_jobs(real: Real) -> None:
         assert run("slurm", "submit", "--no-prediction", *fields, *script).stdout.startswith("submitted job ")
     run("slurm", "run", "--once", "--policy", "first-fit")
     real.wait(lambda: len(real.runs()) == 2)
+
+
+def test_status_of_running_jobs(real: Real) -> None:
+    """Each sees the other."""
+    two_that_share_links(real)
     time.sleep(2)
     status = json.loads(run("slurm", "status", "--json").stdout)
     assert [job["phase"] for job in status["jobs"]] == ["running", "running"]
@@ -115,6 +152,23 @@ def test_status_of_running_jobs(real: Real) -> None:
         assert 0 < job["done"] < 0.1
         assert job["predicted_finish_s"] == pytest.approx(job["finish_s"], rel=0.1)
     assert {link["name"] for link in status["shared_links"]} == {"n3", "n4"}
+
+
+@pytest.mark.parametrize("model", ["max-min", "phases"])
+def test_slower_is_what_a_plan_says(real: Real, model: str, tmp_path: Path) -> None:
+    """Under the contention model of the site: the ratio of what a plan gives, together and alone."""
+    network, output = tmp_path / "network.toml", tmp_path / "scenario.json"
+    network.write_text(f'[contention]\nmodel = "{model}"\n')
+    two_that_share_links(real)
+    status = json.loads(run("slurm", "status", "--json", "--network", network).stdout)
+    assert run("slurm", "cluster", "--network", network, "-o", output).exit_code == 0
+    scenario = ringsched.load_scenario(output)
+    together, alone = (
+        ringsched.plan(scenario.replace(jobs=jobs), "fifo").jobs[0].finish_s
+        for jobs in (scenario.jobs, scenario.jobs[:1])
+    )
+    for job in status["jobs"]:
+        assert job["slowdown"] == pytest.approx(together / alone, rel=0.02)
 
 
 def test_exit_codes(real: Real, tmp_path: Path) -> None:

@@ -194,6 +194,7 @@ def submit_mixed(real: Real, number: int, draw: random.Random) -> dict[str, str]
                 (4, ("--gpus=4",), 3),
             ]
         )
+        name += "-fails" if code else ""
         job_id = real.sbatch(name, gpus, *options, sleep_s=sleep_s, code=code)
         last = job_id if "--array=0-1" not in options else last
         tasks = ("_0", "_1") if "--array=0-1" in options else ("",)
@@ -205,35 +206,57 @@ def submit_mixed(real: Real, number: int, draw: random.Random) -> dict[str, str]
     ("number", "kills"), [(40, 6), pytest.param(200, 20, marks=pytest.mark.slow)], ids=["short", "long"]
 )
 def test_mixed_jobs_through_kills_a_restart_and_a_lost_node(number: int, kills: int) -> None:
-    """Every job exactly once, no GPU twice, no id changed."""
+    """Every job exactly once, no GPU twice, no id changed; Slurm requeues what was on the lost node."""
     draw = random.Random(11)
     controllers = Controllers()
     with real_cluster(nodes()) as real:
         good = submit_mixed(real, number, draw)
         cancelled = draw.sample(sorted(job_id for job_id in good if "_" not in job_id), number // 20)
+        lost, end_s = "", time.monotonic() + 600
         try:
             for at in range(kills):
+                if at == kills // 2:
+                    on_it = real.sbatch("on-it", 8, "--gpus=8", "--nice=-100", sleep_s=4, seconds=4)
+                    good[on_it] = "on-it"
                 process = controllers.start(real, "first-fit")
                 time.sleep(draw.uniform(0.05, 1.5))
+                if at == kills // 2:
+                    real.wait(lambda on_it=on_it: bool(real.jobs()[on_it].placement), 60)  # type: ignore[misc]
+                    lost = next(iter(real.jobs()[on_it].placement))
+                    real.lose(lost)
                 process.kill()
                 process.join()
                 if at == kills // 3:
                     real.local.stop_daemon("slurmctld")
                     real.local.start_daemon("slurmctld")
                     real.local.wait_for_nodes(len(MIXED))
-                if at == kills // 2:
                     real.commands.tell("scontrol", "update", "nodename=n20", "state=drain", "reason=fan")
+                if at == kills // 2:
                     real.commands.tell("scancel", *cancelled)
                 if at == 2 * kills // 3:
+                    real.local.start_daemon(lost)
                     real.commands.tell("scontrol", "update", "nodename=n20", "state=resume")
-            controllers.run(real)
+            real.local.wait_for_nodes(len(MIXED))  # it is back
+            while any(not job.done for job in real.jobs().values()):  # some may be set aside for a while
+                assert time.monotonic() < end_s, "jobs are left"
+                controllers.run(real)
         finally:
             controllers.kill()
         jobs, runs = real.jobs(), real.runs()
     assert set(jobs) == set(good)  # no other id, and none is gone
-    assert all(job.done for job in jobs.values())
+    assert jobs[on_it].restarts == 1
     assert_no_gpu_twice(runs)
-    starts = Counter(run.name for run in runs)
-    for job_id, name in good.items():
-        expected = 2 if "_" in job_id else 1
-        assert starts[name] == expected or (job_id in cancelled and starts[name] <= 1), (job_id, name)
+    starts, ends = Counter[str](), Counter[str]()
+    for run in runs:
+        starts[run.name] += 1
+        ends[run.name] += run.end_s is not None
+    for name in set(good.values()):
+        mine = [job for job_id, job in jobs.items() if good[job_id] == name]
+        if any(job.state == "CANCELLED" for job in mine):
+            assert {job.id for job in mine} <= set(cancelled), name
+            continue
+        assert {job.state for job in mine} == {"FAILED" if name.endswith("-fails") else "COMPLETED"}, [
+            (job.reason, job.comment[-400:]) for job in mine
+        ]
+        assert ends[name] == len(mine), name
+        assert starts[name] == len(mine) + sum(job.restarts for job in mine), name

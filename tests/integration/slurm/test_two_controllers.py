@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,38 +13,67 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from tests.integration.slurm.real import Real, assert_no_gpu_twice
+from tests.integration.slurm.real import Real, assert_no_gpu_twice, real_cluster
+from tests.integration.slurm.users import User, needs_accounting, needs_root, new_users, register
 
 from ringsched.clusters.slurm.lease import Lease
 
 pytestmark = [pytest.mark.slurm, pytest.mark.compiled]
 
 
-class Machine:
-    """A head node: its own copy of the configuration under a path of its own, and a controller."""
+# The command line as another user, who need not be able to read this Python: it is loaded before.
+AS_USER = """
+import _strptime, os, sys
+import ringsched.cli.main, ringsched.cli.slurm
+from ringsched.clusters.planning import _SMALL, Planner
+from ringsched.model import Job, Scenario
+job = Job(name="a", gpus=1, iterations=9, gradient_mb=9, minibatch=1, forward_ms=1, backward_ms=1)
+for jobs in ((job,), (job.replace(name="b", running_on={"s": [0]}), job)):
+    Planner(policy="fifo").plan(Scenario(cluster=_SMALL, jobs=jobs))
+user, group = map(int, sys.argv.pop(1).split(":"))
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(group)
+    os.setuid(user)
+from ringsched.cli import main
+main(sys.argv[1:])
+"""
 
-    def __init__(self, real: Real, name: str) -> None:
-        self.folder = real.folder / name
-        self.folder.mkdir()
+
+class Machine:
+    """A head node: a controller with its own copy of the configuration, a path and a user of its own."""
+
+    def __init__(self, real: Real, folder: Path, user: User | None = None) -> None:
+        self.folder, self.uid = folder, os.geteuid() if user is None else user.uid
+        folder.mkdir(parents=True)
         for path in real.local.config.parent.iterdir():
-            (self.folder / path.name).write_bytes(path.read_bytes())
-        self.log = self.folder / "run.log"
+            shutil.copy(path, folder)
+        self.log = folder / "run.log"
+        self._user = f"{os.geteuid()}:{os.getegid()}" if user is None else f"{user.uid}:{user.gid}"
+        if user is not None:
+            folder.chmod(0o700)  # the other one cannot look
+            for path in (folder, *folder.iterdir()):
+                os.chown(path, user.uid, user.gid)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         options = ("--poll-interval", "300ms", "--policy", "fifo")
+        environment = {"SLURM_CONF": str(self.folder / "slurm.conf"), "HOME": str(self.folder)}
+        environment["RINGSCHED_KERNELS"] = "python"  # its home has no compiled ones
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "ringsched", "slurm", "run", *options],
-                stdout=log, stderr=log, cwd=self.folder,
-                env=os.environ | {"SLURM_CONF": str(self.folder / "slurm.conf")},
+                [sys.executable, "-c", AS_USER, self._user, "slurm", "run", *options],
+                stdout=log, stderr=log, cwd="/", env=os.environ | environment,
             )  # fmt: skip
 
     def send(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            self._process.send_signal(number)
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def end(self) -> None:
         if self._process is not None:
@@ -50,14 +81,20 @@ class Machine:
             self._process.wait()
             self._process = None
 
+    def said(self) -> str:
+        return self.log.read_text() if self.log.exists() else ""
+
     def released(self) -> list[str]:
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
-        return [line.split(":")[0].removeprefix("release ") for line in lines if line.startswith("release ")]
+        return re.findall(r"^release (\w+):", self.said(), re.MULTILINE)
 
 
 @contextmanager
-def machines(real: Real) -> Iterator[list[Machine]]:
-    both = [Machine(real, name) for name in ("first", "second")]
+def machines(real: Real, users: list[User] | None = None) -> Iterator[list[Machine]]:
+    base, folders = real.folder.parent, ("first/etc", "opt/second/slurm")
+    both = [
+        Machine(real, base / folder, user)
+        for folder, user in zip(folders, users or [None, None], strict=True)  # type: ignore[list-item]
+    ]
     try:
         yield both
     finally:
@@ -71,7 +108,7 @@ def test_fail_over_takes_less_than_20_seconds(real: Real) -> None:
         first.start()
         real.wait(lambda: "ringsched-1" in Lease(commands=real.commands)._rows(), 60)
         second.start()
-        real.wait(lambda: "waiting" in second.log.read_text(), 60)
+        real.wait(lambda: "waiting" in second.said(), 60)
         first.end()
         died_s = time.monotonic()
         job_id = real.sbatch("job", 16, "--gpus=16")
@@ -81,34 +118,100 @@ def test_fail_over_takes_less_than_20_seconds(real: Real) -> None:
     assert first.released() == []
 
 
+class Write(NamedTuple):
+    """What slurmctld wrote down about a change of a job: in which generation of the lease, and by whom."""
+
+    generation: int
+    uid: int
+    line: str
+
+
+_CREATED = re.compile(r"Created reservation=ringsched-\d+ ")
+_CHANGED = re.compile(r"_slurm_rpc_update_job: (?:complete )?JobId=\S+ uid=(\d+)")
+
+
+def writes(real: Real, both: list[Machine]) -> list[Write]:
+    """The changes of jobs by the two controllers in the order in which slurmctld made them."""
+    found, generation = [], 0
+    for line in (real.local.directory / "log" / "slurmctld.log").read_text().splitlines():
+        if _CREATED.search(line):
+            generation += 1
+        elif (changed := _CHANGED.search(line)) and int(changed[1]) in {machine.uid for machine in both}:
+            found.append(Write(generation, int(changed[1]), line))
+    return found
+
+
+def assert_never_two_that_act(changes: list[Write]) -> None:
+    """Slurm's own log: whoever changes jobs in a generation of the lease is alone in it."""
+    actors: dict[int, set[int]] = {}
+    for change in changes:
+        actors.setdefault(change.generation, set()).add(change.uid)
+    assert [number for number, uids in actors.items() if len(uids) > 1] == []
+
+
+def test_the_log_would_show_two_that_act() -> None:
+    fine = [Write(1, 7, ""), Write(1, 7, ""), Write(2, 8, ""), Write(3, 7, "")]
+    assert_never_two_that_act(fine)
+    with pytest.raises(AssertionError):
+        assert_never_two_that_act([*fine, Write(3, 8, "")])
+
+
+@needs_root
+@needs_accounting
 @pytest.mark.parametrize(
-    "length_s", [30, pytest.param(300, marks=pytest.mark.slow)], ids=["short", "five-minutes"]
+    "length_s", [20, pytest.param(300, marks=pytest.mark.slow)], ids=["short", "five-minutes"]
 )
-def test_killed_and_paused_in_turn(real: Real, length_s: int) -> None:
-    """Each is killed, or paused for longer than its lease; every job runs once, and no GPU is held twice."""
+def test_killed_and_paused_in_turn(length_s: int) -> None:
+    """Two operators, each under a path of its own: killed, or paused for longer than the lease.
+
+    Each is stopped soon after jobs arrive, so also in the middle of its writes.
+    """
     draw = random.Random(5)
-    names: list[str] = []
-    with machines(real) as both:
-        for machine in both:
-            machine.start()
-        end_s = time.monotonic() + length_s
-        while time.monotonic() < end_s:
-            for _ in range(3):
-                names.append(f"job{len(names)}")
-                gpus = draw.choice((4, 8, 16))
-                real.sbatch(names[-1], gpus, f"--gpus={gpus}")
-            machine = draw.choice(both)
-            if draw.random() < 0.5:
-                machine.end()
-                time.sleep(draw.uniform(0, 3))
+    with (
+        real_cluster((4, 4, 8, 8), with_accounts=True) as real,
+        new_users(real, 2) as users,
+    ):
+        register(real, [], users)
+        with machines(real, users) as both:
+            for machine in both:
                 machine.start()
-            else:
-                machine.send(signal.SIGSTOP)
-                time.sleep(draw.uniform(1, 16))
-                machine.send(signal.SIGCONT)
-        real.wait(lambda: all(job.done for job in real.jobs().values()), 120)
-    runs = real.runs()
+            real.wait(lambda: any("is active" in machine.said() for machine in both), 60)
+            names = _disturbed(real, both, length_s, draw)
+            real.wait(lambda: all(job.done for job in real.jobs().values()), 120)
+        changes = writes(real, both)
+        runs, ids = real.runs(), set(real.jobs())
     assert Counter(run.name for run in runs) == Counter(names)
     assert_no_gpu_twice(runs)
-    released = Counter(job for machine in both for job in machine.released())
-    assert set(released) == set(real.jobs())
+    assert {run.job_id for run in runs} == ids
+    assert_never_two_that_act(changes)
+    assert {change.uid for change in changes} == {machine.uid for machine in both}  # each had its turns
+    assert len({change.generation for change in changes}) >= max(2, length_s // 30)
+
+
+def _disturbed(real: Real, both: list[Machine], length_s: float, draw: random.Random) -> list[str]:
+    """Submit jobs, and kill or pause who is active; return the names of the jobs."""
+    names: list[str] = []
+    end_s = time.monotonic() + length_s
+    for turn in count():
+        for _ in range(3):
+            names.append(f"job{len(names)}")
+            gpus = draw.choice((4, 8, 16))
+            real.sbatch(names[-1], gpus, f"--gpus={gpus}")
+        time.sleep(draw.uniform(0, 0.6))
+        machine = _active(both)
+        if turn % 2:
+            machine.end()
+            time.sleep(draw.uniform(0, 3))
+            machine.start()
+        else:
+            machine.send(signal.SIGSTOP)
+            time.sleep(draw.choice((1.0, 13.5, 15.0, 16.0)) if turn else 15.0)
+            machine.send(signal.SIGCONT)
+        if time.monotonic() > end_s:
+            return names
+    raise AssertionError
+
+
+def _active(both: list[Machine]) -> Machine:
+    """Whoever does not wait, or has said something last."""
+    return max(both, key=lambda each: (not each.said().endswith("is active\n"), each.log.stat().st_mtime))

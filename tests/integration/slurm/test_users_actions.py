@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import time
+from collections import Counter
 from threading import Thread
 
 import pytest
@@ -32,6 +33,25 @@ def test_dependencies_follow_the_real_job(real: Real) -> None:
     assert end_s is not None
     assert min(runs["after-any"].start_s, runs["after-ok"].start_s) > end_s
     assert "waits for afterok" in cycles[-1].snapshot.left[f"job-{never}"]
+
+
+def test_dependencies_of_every_kind_are_not_left_to_slurms_minute(real: Real) -> None:
+    """On all tasks of an array, task by task, on a start, and on any one of two."""
+    array = real.sbatch("array", 4, *FOUR, "--array=0-1", sleep_s=1, seconds=1)
+    fails = real.sbatch("fails", 4, *FOUR, code=3)
+    kinds = {
+        "after-all": f"afterok:{array}", "after-start": f"after:{array}_0",
+        "after-either": f"afterok:{fails}?afternotok:{fails}", "never": f"afterok:{array},afterok:{fails}",
+    }  # fmt: skip
+    ids = {name: real.sbatch(name, 4, *FOUR, f"--dependency={kind}") for name, kind in kinds.items()}
+    corresponding = real.sbatch("task", 4, *FOUR, "--array=0-1", f"--dependency=aftercorr:{array}")
+    real.run(real.controller(), 40)  # Slurm would take up to a minute
+    ran = Counter(run.name for run in real.runs())
+    assert ran == {"array": 2, "fails": 1, "task": 2} | dict.fromkeys(ids.keys() - {"never"}, 1)
+    assert real.jobs()[ids["never"]].held
+    tasks = {run.job_id: run for run in real.runs() if run.name in ("array", "task")}
+    assert len(tasks) == 4
+    assert real.jobs()[f"{corresponding}_1"].state == "COMPLETED"
 
 
 def test_scancel_at_random_moments_is_final(real: Real) -> None:

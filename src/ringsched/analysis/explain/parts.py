@@ -113,7 +113,7 @@ class Split:
         fabric = problem.fabric
         self._alone_taus = [problem.alone_tau(job, shape) for job, shape in enumerate(self.shapes)]
         self._extremes = [Extremes(fabric, 0, may_use) for may_use in problem.eligibility.classes]
-        self._best_taus: dict[tuple[int, bool, int, Work], float] = {}  # jobs are of few kinds
+        self._best_taus: dict[tuple[int, int, int, Work], float] = {}  # jobs are of few kinds
         rings = [fabric.ring(work, shape) for work, shape in zip(problem.works, self.shapes, strict=True)]
         self._paces = fabric.paces(rings, run.starts, run.finishes)
         self._firsts = self._paces.first.tolist()
@@ -248,9 +248,9 @@ class Split:
 
     def _best_tau(self, job: int) -> float:
         problem = self.problem
-        gpus, balanced, group = problem.gpus[job], problem.balanced[job], problem.eligibility.class_of[job]
-        key = (gpus, balanced, group, problem.works[job])
+        gpus, parts, group = problem.gpus[job], problem.parts[job], problem.eligibility.class_of[job]
+        key = (gpus, parts, group, problem.works[job])
         if key not in self._best_taus:
             extremes = self._extremes[group]
-            self._best_taus[key] = extremes.best_case_tau(problem.works[job], gpus, balanced=balanced)
+            self._best_taus[key] = extremes.best_case_tau(problem.works[job], gpus, parts)
         return self._best_taus[key]

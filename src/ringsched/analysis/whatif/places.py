@@ -15,7 +15,7 @@ from ringsched.analysis.explain.parts import Floats, Integers, timelines_of
 from ringsched.contention.network import Network
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run
-from ringsched.model.eligibility import balanced_sizes
+from ringsched.model.eligibility import ANY_PARTS, balanced_sizes
 
 if TYPE_CHECKING:
     from ringsched.engine.simulate import LiveCluster
@@ -72,21 +72,19 @@ class Candidates:
         self._server_of = np.array(problem.server_of)
         self._may_use = frozenset(problem.may_use(job))
         self._gpus = problem.gpus[job]
-        self._balanced = problem.balanced[job]
+        self._parts = problem.parts[job]
         self._inside = inside  # how long it takes within one server
 
     def harmless(self, idle: Idle) -> Gpus | None:
         """Return GPUs of the tightest server that no job needs until the new job has ended."""
-        free = self._by_server(idle, idle.until >= idle.time + self._inside)
-        fits = [held for held in free if len(held) >= self._gpus]
-        return tuple(min(fits, key=len)[: self._gpus]) if fits else None
+        return self._in_one(self._by_server(idle, idle.until >= idle.time + self._inside))
 
     def at(self, idle: Idle) -> set[Gpus]:
         """Return different placements at an instant, none if too few GPUs are idle."""
         if len(idle.gpus) < self._gpus:
             return set()
         free = self._by_server(idle, np.ones(len(idle.gpus), dtype=np.bool_))
-        places = {self.harmless(idle), *self._inside_one(free)}
+        places = {self.harmless(idle), self._in_one(free)}
         places.update(self._spread(free, idle))
         # Only GPUs that are not needed soon: no job has to wait, though links may be shared.
         places.update(self._spread(self._by_server(idle, idle.until >= idle.time + self._inside), idle))
@@ -101,11 +99,10 @@ class Candidates:
                 free[self._server_of[gpu]].append(gpu)
         return free
 
-    def _inside_one(self, free: Sequence[Sequence[int]]) -> Iterator[Gpus]:
-        """Yield the tightest server that fits."""
-        fits = [held for held in free if len(held) >= self._gpus]
-        if fits:
-            yield tuple(min(fits, key=len)[: self._gpus])
+    def _in_one(self, free: Sequence[Sequence[int]]) -> Gpus | None:
+        """Return GPUs of the tightest server that fits, if the job may be on one server."""
+        fits = [held for held in free if len(held) >= self._gpus and self._parts <= 1]
+        return tuple(min(fits, key=len)[: self._gpus]) if fits else None
 
     def _spread(self, free: Sequence[Sequence[int]], idle: Idle) -> Iterator[Gpus]:
         """Yield placements over the fewest servers, over the quietest links, and below each switch."""
@@ -126,8 +123,8 @@ class Candidates:
 
         For a balanced layout, as many of each, on as few servers as possible.
         """
-        if self._balanced:
-            for num_servers, each in balanced_sizes(self._gpus, len(servers)):
+        if self._parts != ANY_PARTS:
+            for num_servers, each in balanced_sizes(self._gpus, len(servers), self._parts):
                 fitting = [server for server in servers if len(free[server]) >= each][:num_servers]
                 if len(fitting) == num_servers:
                     yield tuple(sorted(gpu for server in fitting for gpu in free[server][:each]))

@@ -14,7 +14,7 @@ from ringsched.clusters.slurm.requests import shape_of
 from ringsched.clusters.slurm.snapshot import SlurmSnapshot, read_slurm, snapshot_of
 from ringsched.errors import AdapterError
 
-FIRST_RETRY_S = 60
+FIRST_RETRY_S = 10  # what Slurm refuses at once is often a node that has just gone or come back
 LAST_RETRY_S = 3600
 
 
@@ -24,7 +24,7 @@ def retry_s(refusals: int) -> int:
     Examples
     --------
     >>> [retry_s(refusals) for refusals in (1, 2, 3, 20)]
-    [60, 120, 240, 3600]
+    [10, 20, 40, 3600]
     """
     return min(LAST_RETRY_S, FIRST_RETRY_S << min(refusals - 1, 20))
 
@@ -87,7 +87,7 @@ class SlurmBackend:
         crash at any point reads the same request. A job that is half changed is still held.
         """
         assert self._last is not None
-        job_id, request = ours.slurm.id, self._last.requests[ours.name]
+        job_id, request = ours.slurm.id, self._last.queued[ours.name].request
         note = Note(
             servers=dict(start.servers),
             released_s=int(self.clock()),

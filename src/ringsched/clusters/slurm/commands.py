@@ -39,27 +39,38 @@ class SlurmCommands:
         Time limit of a command; without slurmctld, commands wait for minutes.
     config
         The slurm.conf of the cluster, instead of SLURM_CONF.
+    left_s
+        How long commands may still change something. It is asked in the new process, at the last moment:
+        this process may have been paused since it was asked here.
     """
 
     timeout_s: float = TIMEOUT_S
     config: Path | None = None
+    left_s: Callable[[], float] | None = None
 
     def ask(self, *arguments: str) -> str:
         """Run a read-only command."""
-        return self._run(arguments, self._environment())
+        return self._run(arguments, self._environment(), None)
 
     def tell(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
         """Run a command that changes something."""
-        return self._run(arguments, self._environment() if environment is None else environment)
+        return self._run(arguments, self._environment() if environment is None else environment, self.left_s)
 
     def _environment(self) -> dict[str, str]:
         kept = {key: os.environ[key] for key in _KEPT if key in os.environ} | _WHOLE_LISTS
         return kept if self.config is None else kept | {"SLURM_CONF": str(self.config)}
 
-    def _run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    def _run(
+        self, arguments: Sequence[str], environment: Mapping[str, str], left_s: Callable[[], float] | None
+    ) -> str:
         program = shutil.which(arguments[0])
         if program is None:
             raise AdapterError(f"command {arguments[0]!r} not found; install Slurm")
+
+        def check() -> None:
+            if left_s is not None and left_s() <= 0:
+                raise TimeoutError
+
         try:
             done = subprocess.run(
                 [program, *arguments[1:]],
@@ -67,13 +78,16 @@ class SlurmCommands:
                 capture_output=True,
                 env=environment,
                 cwd="/",
-                timeout=self.timeout_s,
+                timeout=self.timeout_s if left_s is None else max(0.0, min(self.timeout_s, left_s())),
                 check=False,
                 start_new_session=True,  # Ctrl-C is handled here; a running command completes
+                preexec_fn=None if left_s is None else check,
             )
         except subprocess.TimeoutExpired:
             said = f"{shown(arguments)} did not respond within {self.timeout_s:g} s"
             raise AdapterError(f"{said}; check that slurmctld is running") from None
+        except subprocess.SubprocessError:
+            raise AdapterError(f"{shown(arguments)} was not run: it is too late") from None
         except (OSError, ValueError) as error:  # ValueError: a null byte
             raise AdapterError(f"{shown(arguments)} cannot be run: {error}", refused=True) from None
         said, complaint = (part.decode("utf-8", "surrogateescape") for part in (done.stdout, done.stderr))

@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringsched.clusters.slurm.nodes import Node
+from ringsched.clusters.slurm.nodes import SlurmNode
 from ringsched.clusters.slurm.requests import Request
 from ringsched.clusters.slurm.site import Partition, Reservation
 from ringsched.errors import InputError
+from ringsched.model.eligibility import has_balanced_layout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ class Surroundings:
     """
 
     now_s: float
-    nodes: tuple[Node, ...]
+    nodes: tuple[SlurmNode, ...]
     capacity: Mapping[str, int]
     partitions: Mapping[str, Partition]
     reservations: tuple[Reservation, ...] = ()
@@ -87,7 +88,7 @@ def _eligible_in(request: Request, partition: Partition, around: Surroundings) -
     candidates = _allowed(request, partition, limit_s, around)
     if request.is_free and not partition.min_nodes > 1 and not partition.max_nodes:
         nodes = [node for node in candidates if _fits(request, partition, node, around, request.gpus)]
-        if _splits(request.gpus, [around.capacity[node.name] for node in nodes]):
+        if has_balanced_layout(request.gpus, [around.capacity[node.name] for node in nodes]):
             return _chosen(nodes, None, limit_s, partition)
     short = False
     for servers in request.layouts():
@@ -112,7 +113,9 @@ def _eligible_in(request: Request, partition: Partition, around: Surroundings) -
     raise InputError(f"needs {request.gpus} GPUs in equal parts, which {where} do not have")
 
 
-def _chosen(nodes: Iterable[Node], servers: int | None, limit_s: float, partition: Partition) -> Eligible:
+def _chosen(
+    nodes: Iterable[SlurmNode], servers: int | None, limit_s: float, partition: Partition
+) -> Eligible:
     names = frozenset(node.name for node in nodes)
     return Eligible(nodes=names, servers=servers, limit_s=limit_s, partition=partition)
 
@@ -128,7 +131,7 @@ def _demands(request: Request) -> str:
     return ", ".join(f"{key} {value}" for key, value in demands.items() if value) or "GPUs, CPUs, memory"
 
 
-def _allowed(request: Request, partition: Partition, limit_s: float, around: Surroundings) -> list[Node]:
+def _allowed(request: Request, partition: Partition, limit_s: float, around: Surroundings) -> list[SlurmNode]:
     """Return the nodes that may run some of a job now, whatever its layout."""
     own = [each for each in around.reservations if each.name == request.reservation]
     if request.reservation and not any(each.start_s <= around.now_s for each in own):
@@ -158,7 +161,7 @@ def _allowed(request: Request, partition: Partition, limit_s: float, around: Sur
     ]
 
 
-def _fits(request: Request, partition: Partition, node: Node, around: Surroundings, most: int) -> bool:
+def _fits(request: Request, partition: Partition, node: SlurmNode, around: Surroundings, most: int) -> bool:
     """Whether a node has CPUs and memory for as many GPUs of a job as it can give it."""
     each = min(most, around.capacity[node.name])
     if not _is_large_enough(request, partition, node, each):
@@ -173,7 +176,7 @@ def _fits(request: Request, partition: Partition, node: Node, around: Surroundin
     return node.memory_mb - node.memory_used_mb >= memory_mb
 
 
-def _is_large_enough(request: Request, partition: Partition, node: Node, each: int) -> bool:
+def _is_large_enough(request: Request, partition: Partition, node: SlurmNode, each: int) -> bool:
     """Whether an empty node could run so many GPUs of a job."""
     cpus = min(node.cpus, partition.max_cpus or node.cpus)
     return (
@@ -181,14 +184,6 @@ def _is_large_enough(request: Request, partition: Partition, node: Node, each: i
         and node.memory_mb >= request.memory_mb_on_node(each)
         and (not request.gpu_type or node.types.get(request.gpu_type, 0) >= each)
         and (not request.is_exclusive or node.gpus == each)
-    )
-
-
-def _splits(gpus: int, capacities: Sequence[int]) -> bool:
-    """Whether equal parts of so many GPUs fit on these nodes."""
-    return any(
-        gpus % servers == 0 and sum(capacity >= gpus // servers for capacity in capacities) >= servers
-        for servers in range(1, min(gpus, len(capacities)) + 1)
     )
 
 
@@ -233,14 +228,15 @@ def features_test(text: str) -> Callable[[frozenset[str]], bool]:
     return lambda features: evaluated(features, list(words))
 
 
-def labels_of(choices: Mapping[str, frozenset[str]], nodes: Sequence[str]) -> dict[frozenset[str], str]:
+def labels_of(choices: Iterable[frozenset[str]], nodes: Sequence[str]) -> dict[frozenset[str], str]:
     """Return a label for each different set of nodes that jobs may use; none for the set of all nodes.
 
     Examples
     --------
     >>> one, both = frozenset({"n1"}), frozenset({"n1", "n2"})
-    >>> labels_of({"a": one, "b": both, "c": one}, ["n1", "n2"])
+    >>> labels_of([one, both, one], ["n1", "n2"])
     {frozenset({'n1'}): 'nodes-1'}
     """
-    sets = dict.fromkeys(chosen for chosen in choices.values() if chosen != frozenset(nodes))
+    sets = dict.fromkeys(choices)
+    sets.pop(frozenset(nodes), None)
     return {chosen: f"nodes-{at}" for at, chosen in enumerate(sets, start=1)}

@@ -35,12 +35,12 @@ class Lease:
     Parameters
     ----------
     clock, monotonic
-        The time in Unix seconds, and one that no operator changes.
+        The time in Unix seconds, and one that no operator changes and that passes while a machine sleeps.
     """
 
     commands: Commands
     clock: Callable[[], float] = time.time
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME)
     _token: int = field(default_factory=lambda: 1 + secrets.randbelow(2**31 - 2), init=False)
     _name: str = field(default="", init=False)
     _until: float = field(default=0.0, init=False)  # by the monotonic clock
@@ -49,7 +49,11 @@ class Lease:
     @property
     def is_held(self) -> bool:
         """Whether it is ours, by our own clock."""
-        return bool(self._name) and self.monotonic() < self._until
+        return self.left_s() > 0
+
+    def left_s(self) -> float:
+        """Return how long it is ours for certain, by our own clock."""
+        return self._until - self.monotonic() if self._name else 0.0
 
     def acquire(self) -> bool:
         """Take the lease if no other controller has it; return whether it is ours."""

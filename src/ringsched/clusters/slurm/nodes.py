@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ringsched.clusters.gpus import Node
 from ringsched.clusters.slurm.commands import Commands
 from ringsched.clusters.slurm.values import gpu_count, gpu_counts, number, read_json, string, words
 from ringsched.errors import AdapterError, InputError, did_you_mean
@@ -21,15 +22,10 @@ _NOT_NOW = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """A node with GPUs."""
+class SlurmNode(Node):
+    """A node of Slurm; its state is such as IDLE or IDLE+DRAIN."""
 
-    name: str
-    gpus: int
-    used: int  # GPUs that Slurm has given away
     partitions: tuple[str, ...]
-    state: str  # such as IDLE or IDLE+DRAIN
-    usable: bool  # whether new jobs may start there
     reason: str = ""  # of an operator, why not
     types: Mapping[str, int] = field(default_factory=dict)  # GPUs by type
     features: frozenset[str] = frozenset()
@@ -39,7 +35,7 @@ class Node:
     memory_used_mb: int = 0
 
 
-def read_nodes(commands: Commands, partitions: Sequence[str]) -> tuple[Node, ...]:
+def read_nodes(commands: Commands, partitions: Sequence[str]) -> tuple[SlurmNode, ...]:
     """Return the nodes of partitions that have GPUs, in Slurm's order."""
     entries = read_json(commands, "nodes", "sinfo", "--json")
     nodes = [_node(entry) for entry in entries]
@@ -65,9 +61,9 @@ def default_partition(commands: Commands) -> str:
     raise AdapterError("the cluster has no default partition; choose one with --partition", refused=True)
 
 
-def _node(entry: Mapping[str, Any]) -> Node:
+def _node(entry: Mapping[str, Any]) -> SlurmNode:
     states = [*words(entry, "state"), *words(entry, "state_flags")]
-    return Node(
+    return SlurmNode(
         name=string(entry, "name"),
         gpus=gpu_count(string(entry, "gres")),
         used=gpu_count(string(entry, "gres_used")),

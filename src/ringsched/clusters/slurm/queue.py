@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ringsched.clusters.slurm.comments import Note, is_ours, parse_comment, parse_note
+from ringsched.clusters.slurm.comments import Note, is_ours, job_name, parse_comment, parse_note
 from ringsched.clusters.slurm.jobs import SlurmJob
 from ringsched.clusters.slurm.requests import Request, request_of
 from ringsched.clusters.slurm.values import expand, string
@@ -20,16 +20,20 @@ _HELD_BY_SLURM = {"JobHoldMaxRequeue", "ReservationDeleted"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OurJob:
-    """A job of Slurm whose comment we understand."""
+    """A job of Slurm with a comment for us; that of a held job may still turn out to be wrong."""
 
     slurm: SlurmJob
-    job: Job
     note: Note
 
     @property
     def name(self) -> str:
         """Its name in scenarios."""
-        return self.job.name
+        return job_name(self.slurm.id)
+
+    @property
+    def job(self) -> Job:
+        """What its comment says, or an InputError."""
+        return parse_comment(self.slurm.comment, self.slurm.id)
 
     def request(self) -> Request:
         """Return what its owner asked for, or raise an InputError if it cannot be planned.
@@ -40,10 +44,7 @@ class OurJob:
         required = expand(string(record, "required_nodes"))
         if before is not None and required and set(required) != set(self.note.servers):
             before = {**before, "required": required}
-        request = request_of(record, before)
-        if request.gpus != self.job.gpus:
-            raise InputError(f"asks for {request.gpus} GPUs, but its comment has {self.job.gpus}")
-        return request
+        return request_of(record, before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +81,15 @@ def sort_jobs(jobs: Iterable[SlurmJob], now_s: float) -> Sorted:
     left: dict[str, str] = {}
     in_array: Counter[int] = Counter()  # tasks that run or are about to
     jobs = sorted(jobs, key=lambda job: job.submit_s)
-    states = {job.id: job.states[0] for job in jobs if job.done}
+    by_id = {job.id: job for job in jobs}
     for job in jobs:
         if not is_ours(job.comment):
             others += [job] if job.holding else []
             continue
+        ours = OurJob(slurm=job, note=parse_note(job.comment))
         try:
-            ours = OurJob(slurm=job, job=parse_comment(job.comment, job.id), note=parse_note(job.comment))
+            if not job.held:
+                parse_comment(job.comment, job.id)
         except InputError as error:
             if job.holding:
                 others.append(job)
@@ -98,7 +101,7 @@ def sort_jobs(jobs: Iterable[SlurmJob], now_s: float) -> Sorted:
             finished.append(ours)
         elif job.holding:
             running.append(ours)
-        elif reason := why_not(ours, now_s, states):
+        elif reason := why_not(ours, now_s, by_id):
             left[job.id] = reason
         else:
             (queued if job.held else released).append(ours)
@@ -117,17 +120,14 @@ def sort_jobs(jobs: Iterable[SlurmJob], now_s: float) -> Sorted:
     )
 
 
-def why_not(ours: OurJob, now_s: float, states: Mapping[str, str]) -> str:
-    """Return why a waiting job cannot be planned; nothing if it can.
-
-    `states` has the state of each job that is over, by id.
-    """
+def why_not(ours: OurJob, now_s: float, jobs: Mapping[str, SlurmJob]) -> str:
+    """Return why a waiting job cannot be planned; nothing if it can. `jobs` has all jobs by id."""
     job = ours.slurm
     if job.is_heterogeneous:
         return "is a heterogeneous job; submit it as one job with --gpus"
     if not job.held:
         return "" if ours.note.servers else "was released by its owner; Slurm places it"
-    if open_dependency := unfulfilled(string(job.record, "dependency"), states):
+    if open_dependency := unfulfilled(job, jobs):
         return f"waits for {open_dependency}"
     if job.reason == "JobHeldAdmin":
         return "is held by an operator"
@@ -138,26 +138,36 @@ def why_not(ours: OurJob, now_s: float, states: Mapping[str, str]) -> str:
     return ""
 
 
-_DEPENDENCY = re.compile(r"(afterany|afterok|afternotok):(\d+)(?:\(unfulfilled\))?")
+_DEPENDENCY = re.compile(r"(after|afterany|afterok|afternotok|aftercorr):(\d+)(_\*|_\d+)?(?:\(\w+\))?")
 
 
-def unfulfilled(text: str, states: Mapping[str, str]) -> str:
-    """Return a dependency that is not fulfilled yet; nothing if it is.
+def unfulfilled(job: SlurmJob, jobs: Mapping[str, SlurmJob]) -> str:
+    """Return the dependency of a job if it is not fulfilled yet, `(failed)` if it never will be.
 
     Slurm looks at the dependencies of a held job once a minute only. It tests them again at the release, so
-    that a wrong guess here does no harm.
-
-    Examples
-    --------
-    >>> unfulfilled("afterok:7(unfulfilled)", {"7": "COMPLETED"}), unfulfilled("afterok:7(unfulfilled)", {})
-    ('', 'afterok:7(unfulfilled)')
+    that a wrong guess here does no harm. What is not understood is left to Slurm.
     """
-    for item in text.split(",") if text else ():
-        found = _DEPENDENCY.fullmatch(item)
-        state = states.get(found[2]) if found is not None else None
-        if found is None or state is None:
-            return text
-        is_good = state == "COMPLETED"
-        if (found[1] == "afterok" and not is_good) or (found[1] == "afternotok" and is_good):
-            return f"{found[1]}:{found[2]}(failed)"
-    return ""
+    text = string(job.record, "dependency")
+    results = [_is_met(item, job, jobs) for item in re.split("[,?]", text)] if text else [True]
+    is_met = any(results) if "?" in text else all(results)
+    if is_met:
+        return ""
+    failed = False in results and ("?" not in text or None not in results)
+    return re.sub(r"\(\w+\)", "(failed)", text) if failed else text
+
+
+def _is_met(item: str, job: SlurmJob, jobs: Mapping[str, SlurmJob]) -> bool | None:
+    """Whether one dependency is fulfilled; False if it never will be, None if it is not yet."""
+    if (found := _DEPENDENCY.fullmatch(item)) is None:
+        return None
+    kind, first, task = found[1], found[2], found[3] or ""
+    if kind == "aftercorr":
+        task = f"_{job.id.partition('_')[2]}"
+    others = [jobs[first + task]] if first + task in jobs else []
+    if task == "_*":
+        others = [other for other in jobs.values() if other.array == int(first)]
+    if not others or any(not (other.done or (kind == "after" and other.holding)) for other in others):
+        return None
+    if kind in ("after", "afterany"):
+        return True
+    return (kind == "afternotok") != all(other.states[0] == "COMPLETED" for other in others)

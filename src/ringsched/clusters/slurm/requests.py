@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
-from ringsched.clusters.slurm.values import expand, gpu_count, gpu_type, number, string
+from ringsched.clusters.slurm.values import expand, gpu_count, gpu_type, number, plain, string
 from ringsched.errors import InputError
 from ringsched.model.checks import MAX_GPUS
 
@@ -125,6 +126,25 @@ def request_of(record: Mapping[str, Any], before: Mapping[str, Any] | None = Non
     >>> request_of({"tres_per_task": "gres:gpu:a100:1", "tasks": 8, "cpus": 16}).cpus_per_task
     2
     """
+    values = tuple(map(record.get, _READ))
+    try:
+        request = _request(values)
+    except TypeError:  # newer versions of Slurm write numbers as objects, and words as lists
+        request = _request(tuple(str(each) if isinstance(each, list) else plain(each) for each in values))
+    return request if before is None else restored(request, before)
+
+
+_READ = (
+    "tres_per_task", "tres_per_node", "tres_per_job", "tres_per_socket", "tasks", "node_count", "max_nodes",
+    "cpus", "cpus_per_task", "cpus_per_tres", "memory_per_node", "memory_per_cpu", "memory_per_tres",
+    "minimum_cpus_per_node", "required_nodes", "excluded_nodes", "features", "resv_name", "shared",
+    "exclusive", "time_limit",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=4096)  # a queue has many jobs and few kinds of them
+def _request(values: tuple[Any, ...]) -> Request:
+    record = dict(zip(_READ, values, strict=True))
     per = {
         PER_TASK: string(record, "tres_per_task"),
         PER_NODE: string(record, "tres_per_node"),
@@ -138,7 +158,7 @@ def request_of(record: Mapping[str, Any], before: Mapping[str, Any] | None = Non
     ((way, text),) = stated.items()
     each, tasks = gpu_count(text), number(record, "tasks") or 1
     nodes = number(record, "node_count") or 1
-    request = Request(
+    return Request(
         gpus=each * {PER_TASK: tasks, PER_NODE: nodes, PER_JOB: 1}[way],
         gpu_type=gpu_type(text),
         way=way,
@@ -159,7 +179,6 @@ def request_of(record: Mapping[str, Any], before: Mapping[str, Any] | None = Non
         is_exclusive="NONE" in str(record.get("shared") or record.get("exclusive") or "").upper(),
         limit_s=None if (limit := number(record, "time_limit")) is None else 60.0 * limit,
     )
-    return request if before is None else restored(request, before)
 
 
 # The fields that `Request.updates` changes in Slurm, and what they look like.

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ringsched.clusters.gpus import Gpus
-from ringsched.clusters.progress import Stint, counted, known_by_end, placed_somewhere
+from ringsched.clusters.progress import counted, known_by_end
 from ringsched.clusters.slurm.comments import job_name
 from ringsched.clusters.slurm.jobs import SlurmJob
 from ringsched.clusters.slurm.queue import OurJob
+from ringsched.contention.over_time import Stay
 from ringsched.model import Job, Placement
 
 # A later end of another user's job counts as unknown, and its GPUs as unavailable.
 _NEVER_S = 30 * 86400
+_MOMENT_S = 1e-3  # Slurm's clock has whole seconds: a start may seem to lie ahead
 
 
 def running_job(ours: OurJob, held: Mapping[str, Sequence[int]], done: float, now_s: float) -> Job:
@@ -42,28 +44,20 @@ def never_ends(job: SlurmJob, now_s: float) -> bool:
     return not job.end_s or job.end_s - now_s > _NEVER_S
 
 
-def stints(jobs: Sequence[OurJob], gpus: Gpus) -> list[Stint]:
-    """Return since when and where jobs run."""
-    return [
-        Stint(
-            job=ours.job,
-            start_s=float(ours.slurm.start_s),
-            end_s=None,
-            gpus=Placement(gpus.held_by(ours.slurm.id)),
-        )
-        for ours in jobs
-    ]
+def stay_until(ours: OurJob, held: Mapping[str, Sequence[int]], now_s: float) -> Stay:
+    """Return where a job is since its start."""
+    start_s = float(ours.slurm.start_s)
+    return Stay(ours.job, start_s, max(now_s, start_s + _MOMENT_S), Placement(held))
 
 
-def stints_over(jobs: Sequence[OurJob], gpus: Gpus) -> list[Stint]:
-    """Return the placements of finished jobs from their notes, because Slurm forgets them."""
+def stays_over(jobs: Sequence[OurJob], gpus: Gpus) -> list[Stay]:
+    """Return where finished jobs were, from their notes, because Slurm forgets it; not on which GPUs."""
     return [
-        Stint(
-            job=ours.job,
-            start_s=float(ours.slurm.start_s),
-            end_s=float(ours.slurm.end_s),
-            gpus=placed_somewhere(ours.note.servers),
-        )
+        Stay(ours.job, float(ours.slurm.start_s), float(ours.slurm.end_s), _somewhere(ours.note.servers))
         for ours in jobs
         if ours.note.servers and gpus.know(ours.note.servers) and ours.slurm.end_s > ours.slurm.start_s > 0
     ]
+
+
+def _somewhere(counts: Mapping[str, int]) -> Placement:
+    return Placement({server: range(count) for server, count in counts.items()})

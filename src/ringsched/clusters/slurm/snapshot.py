@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from ringsched.clusters.controller import SetAside, Snapshot, TakeBack
 from ringsched.clusters.gpus import Gpus
 from ringsched.clusters.network import Network
-from ringsched.clusters.planning import with_possible
+from ringsched.clusters.planning import MOST_PLANNED, with_possible
 from ringsched.clusters.progress import done_iterations, known_by_end
 from ringsched.clusters.slurm.commands import Commands
-from ringsched.clusters.slurm.comments import job_name, parse_comment
+from ringsched.clusters.slurm.comments import job_name
 from ringsched.clusters.slurm.eligibility import Eligible, Surroundings, eligible, labels_of
 from ringsched.clusters.slurm.jobs import SlurmJob, read_jobs
-from ringsched.clusters.slurm.nodes import Node, read_nodes, read_topology
+from ringsched.clusters.slurm.nodes import SlurmNode, read_nodes, read_topology
 from ringsched.clusters.slurm.priorities import Priorities, read_priorities
 from ringsched.clusters.slurm.queue import OurJob, Sorted, sort_jobs
 from ringsched.clusters.slurm.requests import Request
-from ringsched.clusters.slurm.running import never_ends, others_job, running_job, stints, stints_over
+from ringsched.clusters.slurm.running import never_ends, others_job, running_job, stay_until, stays_over
 from ringsched.clusters.slurm.site import Reservation, Site, read_site
 from ringsched.errors import InputError
 from ringsched.formats.topologies.topology import Topology
 from ringsched.model import Job, Scenario
 
 # Of a released job: Slurm will not start it soon, whatever ends.
-_REFUSALS = (
-    "Assoc",
-    "BadConstraints",
-    "Invalid",
-    "Licenses",
-    "Partition",
-    "QOS",
-    "ReqNodeNotAvail",
-    "Reservation",
-)
+_REFUSALS = ("Assoc", "BadConstraints", "Invalid", "Licenses", "Partition", "QOS", "Reservation")
+# Slurm says ReqNodeNotAvail for a moment also when a node comes back, or before it tries another partition.
+_MOMENT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +38,7 @@ class Reading:
 
     now_s: float
     partitions: tuple[str, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[SlurmNode, ...]
     topology: Topology
     jobs: tuple[SlurmJob, ...]
     site: Site
@@ -68,6 +61,28 @@ def read_slurm(commands: Commands, partitions: Sequence[str], now_s: float) -> R
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A held job that can be planned: what it asks for, where it may run, and its class."""
+
+    ours: OurJob
+    request: Request
+    choice: Eligible
+    priority: int
+
+    def in_scenario(self, label: str | None, now_s: float) -> Job:
+        """Return the job of a scenario; `label` marks the servers it may use, None if all."""
+        limit_s = self.choice.limit_s
+        return self.ours.job.replace(
+            submit_s=max(0.0, self.ours.slurm.eligible_s - now_s),
+            requires={label: "yes"} if label else {},
+            layout="balanced",
+            servers=self.choice.servers,
+            limit_s=None if math.isinf(limit_s) else limit_s,
+            priority=self.priority,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmSnapshot(Snapshot):
     """The parsed state of Slurm.
 
@@ -75,16 +90,13 @@ class SlurmSnapshot(Snapshot):
     ----------
     queued
         The jobs to be planned by their name in the scenario.
-    requests
-        What each of them asks for.
     progress
         Completed iterations of every running job of ours, not rounded.
     """
 
     reading: Reading
     sorted: Sorted
-    queued: Mapping[str, OurJob]
-    requests: Mapping[str, Request]
+    queued: Mapping[str, Waiting]
     progress: Mapping[str, float]
 
     @property
@@ -128,77 +140,47 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
             gpus.claim(job.slurm.id, job.note.servers)
             released.append(job)
     refused = {decision.name for decision in astray}
-    waiting = [job for job in jobs.queued if job.name not in refused]
-    requests, choices, left = _choices(waiting, reading, gpus.capacity())
-    labels = labels_of(
-        {name: choice.nodes for name, choice in choices.items()}, [n.name for n in reading.nodes]
+    waiting, left = _sorted_out(
+        (job for job in jobs.queued if job.name not in refused), reading, gpus.capacity()
     )
+    labels = labels_of((job.choice.nodes for job in waiting), [node.name for node in reading.nodes])
     on_node = {
         node.name: [label for nodes, label in labels.items() if node.name in nodes] for node in reading.nodes
     }
     cluster = network.cluster(
         gpus.servers(on_node, windows_of(reading.site.reservations, now_s)), reading.topology.parent_of
     )
-    progress = done_iterations(
-        [*stints(running, gpus), *stints_over(jobs.finished, gpus)], cluster, network.contention, now_s
-    )
+    stays = [stay_until(job, gpus.held_by(job.slurm.id), now_s) for job in running]
+    progress = done_iterations(stays, stays_over(jobs.finished, gpus), cluster, network.contention)
     fixed = [
         *(running_job(job, gpus.held_by(job.slurm.id), progress[job.name], now_s) for job in running),
         *(running_job(job, gpus.held_by(job.slurm.id), 0.0, now_s) for job in released),
         *(others_job(job, gpus.held_by(job.id), now_s) for job in others if gpus.holds(job.id)),
         *(known_by_end(f"on-{node}", {node: held}, 1.0) for node, held in unseen.items()),
     ]
-    planned = []
-    for job in waiting:
-        if job.name not in choices:
-            continue
-        choice = choices[job.name]
-        label = labels.get(choice.nodes)
-        planned.append(
-            _waiting_job(
-                job.slurm.comment,
-                job.slurm.id,
-                max(0.0, job.slurm.eligible_s - now_s),
-                label,
-                choice.limit_s,
-                reading.priorities.of(job.slurm, choice.partition),
-            )
-        )
     empty = Scenario(cluster=cluster, contention=network.contention, time=network.time)
+    planned = [job.in_scenario(labels.get(job.choice.nodes), now_s) for job in waiting]
     scenario = with_possible(empty, fixed, planned, left)
     names = {job.name for job in scenario.jobs}
-    queued = {job.name: job for job in waiting if job.name in names}
     return SlurmSnapshot(
         now_s=now_s,
         scenario=scenario,
-        num_servers={name: servers for name in queued if (servers := choices[name].servers) is not None},
         astray=tuple(astray),
         left={job_name(job_id): reason for job_id, reason in jobs.left.items()} | left,
         reading=reading,
         sorted=jobs,
-        queued=queued,
-        requests=requests,
+        queued={job.ours.name: job for job in waiting if job.ours.name in names},
         progress=progress,
     )
 
 
-@lru_cache(maxsize=32_768)  # most jobs wait unchanged from cycle to cycle
-def _waiting_job(
-    comment: str, job_id: str, submit_s: float, label: str | None, limit_s: float, priority: int
-) -> Job:
-    return parse_comment(comment, job_id).replace(
-        submit_s=submit_s,
-        requires={label: "yes"} if label else {},
-        layout="balanced",
-        limit_s=None if math.isinf(limit_s) else limit_s,
-        priority=priority,
-    )
+def _sorted_out(
+    jobs: Iterable[OurJob], reading: Reading, capacity: Mapping[str, int]
+) -> tuple[list[Waiting], dict[str, str]]:
+    """Return the jobs that can be planned, and by name why others cannot.
 
-
-def _choices(
-    waiting: Iterable[OurJob], reading: Reading, capacity: Mapping[str, int]
-) -> tuple[dict[str, Request], dict[str, Eligible], dict[str, str]]:
-    """Return what each waiting job asks for and where it may run, or why it may run nowhere."""
+    Only so many jobs of a class and a set of nodes are planned; comments of later ones are not even read.
+    """
     site = reading.site
     around = Surroundings(
         now_s=reading.now_s,
@@ -208,46 +190,47 @@ def _choices(
         reservations=site.reservations,
         shares_memory=site.shares_memory,
     )
-    known: dict[tuple[Request, str], Eligible | str] = {}  # a queue has many jobs and few kinds of them
-    requests: dict[str, Request] = {}
-    choices: dict[str, Eligible] = {}
+    known: dict[tuple[Request, str], Eligible | InputError] = {}  # a queue has few kinds of jobs
+    count: Counter[tuple[frozenset[str], int]] = Counter()
+    found: list[Waiting] = []
     left: dict[str, str] = {}
-    for job in waiting:
+    for job in jobs:
         try:
-            request = requests[job.name] = job.request()
+            request = job.request()
+            key = (request, job.slurm.partition)
+            if key not in known:
+                known[key] = _choice(*key, around)
+            if isinstance(choice := known[key], InputError):
+                raise choice
+            kind = (choice.nodes, reading.priorities.of(job.slurm, choice.partition))
+            if count[kind] == MOST_PLANNED:
+                raise InputError("too many jobs wait before it")
+            if request.gpus != job.job.gpus:
+                raise InputError(f"asks for {request.gpus} GPUs, but its comment has {job.job.gpus}")
         except InputError as error:
             left[job.name] = str(error)
             continue
-        key = (request, job.slurm.partition)
-        if key not in known:
-            try:
-                known[key] = eligible(request, job.slurm.partition.split(","), around)
-            except InputError as error:
-                known[key] = str(error)
-        found = known[key]
-        if isinstance(found, str):
-            left[job.name] = found
-        else:
-            choices[job.name] = found
-    return requests, choices, left
+        count[kind] += 1
+        found.append(Waiting(ours=job, request=request, choice=choice, priority=kind[1]))
+    return found, left
+
+
+def _choice(request: Request, partitions: str, around: Surroundings) -> Eligible | InputError:
+    try:
+        return eligible(request, partitions.split(","), around)
+    except InputError as error:
+        return error
 
 
 def windows_of(reservations: Iterable[Reservation], now_s: float) -> dict[str, list[tuple[float, float]]]:
-    """Return when each node will be reserved, in seconds from now, as disjoint windows in order.
+    """Return when each node will be reserved, in seconds from now.
 
     What is reserved already concerns the choice of nodes, since jobs of the reservation may run there.
     """
     found: dict[str, list[tuple[float, float]]] = {}
-    for each in sorted(reservations, key=lambda each: each.start_s):
-        if each.start_s <= now_s:
-            continue
-        for node in each.nodes:
-            windows = found.setdefault(node, [])
-            start_s, end_s = each.start_s - now_s, each.end_s - now_s
-            if windows and start_s <= windows[-1][1]:
-                windows[-1] = (windows[-1][0], max(windows[-1][1], end_s))
-            else:
-                windows.append((start_s, end_s))
+    for each in reservations:
+        for node in each.nodes if each.start_s > now_s else ():
+            found.setdefault(node, []).append((each.start_s - now_s, each.end_s - now_s))
     return found
 
 
@@ -256,9 +239,12 @@ def _astray(job: OurJob, gpus: Gpus, now_s: float, patience_s: float) -> TakeBac
         return TakeBack(name=job.name, reason="Slurm has requeued it")
     if problem := gpus.why_no_space(job.note.servers):
         return TakeBack(name=job.name, reason=problem)
-    if job.slurm.reason.startswith(_REFUSALS):
+    waited_s = now_s - (job.note.released_s or now_s)
+    if job.slurm.reason.startswith(_REFUSALS) or (
+        waited_s > _MOMENT_S and job.slurm.reason.startswith("ReqNodeNotAvail")
+    ):
         return SetAside(name=job.name, reason=f"Slurm does not start it ({job.slurm.reason})")
-    if now_s - (job.note.released_s or now_s) > patience_s:
+    if waited_s > patience_s:
         reason = f"did not start within {patience_s:g} s ({job.slurm.reason})"
         return SetAside(name=job.name, reason=reason)
     return None

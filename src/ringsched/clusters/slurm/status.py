@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from ringsched.clusters.contention_now import SharedLink, contention_now
 from ringsched.clusters.planning import Planner
 from ringsched.clusters.slurm.comments import job_name
-from ringsched.clusters.slurm.queue import OurJob
+from ringsched.clusters.slurm.jobs import SlurmJob
 from ringsched.clusters.slurm.running import never_ends
 from ringsched.clusters.slurm.snapshot import SlurmSnapshot
 from ringsched.model import Placement
@@ -42,7 +43,7 @@ class JobStatus:
     user: str
     phase: str
     gpus: int | None
-    servers: Mapping[str, Sequence[int] | int]
+    servers: Mapping[str, Sequence[int] | int] = field(default_factory=dict)
     start_s: float | None = None
     finish_s: float | None = None
     predicted_finish_s: float | None = None
@@ -88,73 +89,62 @@ class Status:
 
 def status_of(snapshot: SlurmSnapshot, planner: Planner) -> Status:
     """Return the status at the moment of a snapshot."""
-    planned = planner.plan(snapshot.scenario, num_servers=snapshot.num_servers)
+    planned = planner.plan(snapshot.scenario)
     now = contention_now(snapshot.scenario)
-    times = planned.entries
+    times, now_s = planned.entries, snapshot.now_s
     placements = {job.name: job.running_on or Placement({}) for job in snapshot.scenario.jobs}
-    now_s = snapshot.now_s
-    jobs = []
-    for job in snapshot.sorted.running:
-        if job.name not in times:
-            continue  # on nodes outside the partition
-        jobs.append(
-            _status(
-                job,
-                "running",
-                servers={name: list(held) for name, held in placements[job.name].items()},
-                start_s=job.slurm.start_s - now_s,
-                finish_s=times[job.name].finish_s,
-                predicted_finish_s=_ahead(job.note.finish_s, now_s),
-                done=snapshot.progress[job.name] / job.job.iterations,
-                slowdown=now.slowdown[job.name],
-            )
+    jobs = [
+        _status(
+            job.slurm,
+            "running",
+            job.job.gpus,
+            servers={name: list(held) for name, held in placements[job.name].items()},
+            start_s=job.slurm.start_s - now_s,
+            finish_s=times[job.name].finish_s,
+            predicted_finish_s=None if job.note.finish_s is None else job.note.finish_s - now_s,
+            done=snapshot.progress[job.name] / job.job.iterations,
+            slowdown=now.slowdown[job.name],
         )
+        for job in snapshot.sorted.running
+        if job.name in times  # others are on nodes outside the partition
+    ]
     for job in snapshot.sorted.released:
         finish_s = times[job.name].finish_s if job.name in times else None
-        jobs.append(_status(job, "starting", servers=dict(job.note.servers), start_s=0.0, finish_s=finish_s))
-    for name, job in snapshot.queued.items():
-        if name not in times:
+        servers = dict(job.note.servers)
+        jobs.append(
+            _status(job.slurm, "starting", job.job.gpus, servers=servers, start_s=0.0, finish_s=finish_s)
+        )
+    for name, waiting in snapshot.queued.items():
+        job = waiting.ours
+        if (entry := times.get(name)) is None:
             reason = str(planned.left.get(name, "too many jobs wait before it"))
-            jobs.append(_status(job, "left", servers={}, reason=reason))
+            jobs.append(_status(job.slurm, "left", job.job.gpus, reason=reason))
             continue
-        entry = times[name]
         servers = {server: len(held) for server, held in entry.gpus.items()}
-        jobs.append(_status(job, "queued", servers=servers, start_s=entry.start_s, finish_s=entry.finish_s))
+        jobs.append(
+            _status(
+                job.slurm,
+                "queued",
+                job.job.gpus,
+                servers=servers,
+                start_s=entry.start_s,
+                finish_s=entry.finish_s,
+            )
+        )
+    by_name = {job_name(job.id): job for job in snapshot.reading.jobs}
+    jobs += [_status(by_name[name], "left", None, reason=reason) for name, reason in snapshot.left.items()]
     return Status(
         partition=",".join(snapshot.reading.partitions),
         policy=planner.policy,
         makespan_s=planned.makespan_s,
         servers=_servers(snapshot),
-        jobs=(*jobs, *_left(snapshot)),
+        jobs=tuple(jobs),
         shared_links=now.links,
     )
 
 
-def _status(job: OurJob, phase: str, **more: object) -> JobStatus:
-    return JobStatus(
-        id=job.slurm.id,
-        name=job.slurm.name,
-        user=job.slurm.user,
-        phase=phase,
-        gpus=job.job.gpus,
-        **more,  # type: ignore[arg-type]
-    )
-
-
-def _left(snapshot: SlurmSnapshot) -> list[JobStatus]:
-    by_name = {job_name(job.id): job for job in snapshot.reading.jobs}
-    return [
-        JobStatus(
-            id=by_name[name].id,
-            name=by_name[name].name,
-            user=by_name[name].user,
-            phase="left",
-            gpus=None,
-            servers={},
-            reason=reason,
-        )
-        for name, reason in snapshot.left.items()
-    ]
+def _status(job: SlurmJob, phase: str, gpus: int | None, **more: Any) -> JobStatus:
+    return JobStatus(id=job.id, name=job.name, user=job.user, phase=phase, gpus=gpus, **more)
 
 
 def _servers(snapshot: SlurmSnapshot) -> tuple[ServerStatus, ...]:
@@ -181,7 +171,3 @@ def _servers(snapshot: SlurmSnapshot) -> tuple[ServerStatus, ...]:
         )
         for node in snapshot.reading.nodes
     )
-
-
-def _ahead(moment_s: int | None, now_s: float) -> float | None:
-    return None if moment_s is None else moment_s - now_s

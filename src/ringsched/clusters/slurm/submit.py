@@ -16,6 +16,8 @@ from ringsched.clusters.slurm.snapshot import SlurmSnapshot
 from ringsched.errors import AdapterError, InputError
 from ringsched.formats.files import reading
 
+MOST_PREDICTED = 200_000  # jobs times servers; plain Python takes half a second to simulate so many once
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
@@ -73,13 +75,18 @@ def submit(
 
 
 def predict(snapshot: SlurmSnapshot, planner: Planner, job_id: int) -> Prediction | str:
-    """Return when and where a job would run by a plan of now, or why it cannot be predicted."""
-    name = job_name(str(job_id))
+    """Return when and where a job would run by a plan of now, or why it cannot be predicted.
+
+    Users do not wait for a compiler here, so a very long queue is not planned.
+    """
+    name, scenario = job_name(str(job_id)), snapshot.scenario
     if reason := snapshot.left.get(name):
         return reason
     if name not in snapshot.queued:
         return "it is no longer in the queue"
-    planned = planner.plan(snapshot.scenario, num_servers=snapshot.num_servers)
+    if (num_jobs := len(scenario.jobs)) * len(scenario.cluster.servers) > MOST_PREDICTED:
+        return f"there are {num_jobs} jobs; `ringsched slurm status` plans them"
+    planned = planner.plan(scenario)
     if name in planned.left:
         return str(planned.left[name])
     if name not in planned.entries:

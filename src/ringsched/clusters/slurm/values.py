@@ -39,14 +39,19 @@ def number(entry: Mapping[str, Any], key: str) -> int | None:
     >>> number({"a": {"set": False, "number": 0}}, "a"), number({"a": None}, "a")
     (None, None)
     """
-    value = entry.get(key)
-    if isinstance(value, Mapping):
-        value = value.get("number") if value.get("set") and not value.get("infinite") else None
+    value = plain(entry.get(key))
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise AdapterError(f"Slurm wrote {key} = {str(value)[:60]!r}, which is not a number")
     return int(value)
+
+
+def plain(value: Any) -> Any:
+    """Return the number that newer versions of Slurm write as an object; anything else as it is."""
+    if isinstance(value, dict):
+        return value.get("number") if value.get("set") and not value.get("infinite") else None
+    return value
 
 
 def words(entry: Mapping[str, Any], key: str) -> list[str]:
@@ -81,10 +86,24 @@ def expand(text: str) -> list[str]:
         raise AdapterError(f"Slurm wrote a list of nodes that cannot be read: {error}") from None
 
 
-_COUNT = re.compile(r"(?:^|,)(?:gres[:/])?gpu(?::(?!\d+(?:\(|,|$))[^:,(]+)?:(\d+)")
-_INDICES = re.compile(r"(?:^|,)gpu(?::[^:,(]+)?:\d+\(IDX:([\d,-]*)\)")
+# An item such as gpu:4, gres:gpu:a100:2 or gpu:a100:3(IDX:0-1,5): type, number, and indices.
+_GPUS = re.compile(
+    r"(?:^|,)(?:gres[:/])?gpu(?::(?!\d+(?:\(|,|$))([^:,(]+))?:(\d+)(?:\((?:IDX:([\d,-]*)|[^)]*)\))?"
+)
 
-_TYPE = re.compile(r"(?:^|[,:/])gpu:([^:,(]+):\d")
+
+def gpu_counts(text: str) -> dict[str, int]:
+    """Return the GPUs of a node or a request by type; those without a type under the empty name.
+
+    Examples
+    --------
+    >>> gpu_counts("gpu:a100:4(S:0-1),gpu:v100:2"), gpu_counts("gpu:8,shard:16"), gpu_counts("gres:gpu:1")
+    ({'a100': 4, 'v100': 2}, {'': 8}, {'': 1})
+    """
+    counts: dict[str, int] = {}
+    for kind, count, _ in _GPUS.findall(text or ""):
+        counts[kind] = counts.get(kind, 0) + int(count)
+    return counts
 
 
 def gpu_count(text: str) -> int:
@@ -95,7 +114,7 @@ def gpu_count(text: str) -> int:
     >>> gpu_count("gpu:4"), gpu_count("gpu:a100:4(S:0-1),gpu:v100:2"), gpu_count("gres:gpu:1"), gpu_count("")
     (4, 6, 1, 0)
     """
-    return sum(int(count) for count in _COUNT.findall(text or ""))
+    return sum(gpu_counts(text).values())
 
 
 def gpu_type(text: str) -> str:
@@ -106,8 +125,7 @@ def gpu_type(text: str) -> str:
     >>> gpu_type("gres:gpu:a100:1"), gpu_type("gres:gpu:1g.5gb:1"), gpu_type("gres:gpu:1"), gpu_type("")
     ('a100', '1g.5gb', '', '')
     """
-    found = _TYPE.search(text)
-    return found[1] if found else ""
+    return next(iter(gpu_counts(text)), "")
 
 
 def gpu_indices(text: str) -> tuple[int, ...]:
@@ -119,29 +137,13 @@ def gpu_indices(text: str) -> tuple[int, ...]:
     ((0, 1, 5), ())
     """
     indices: list[int] = []
-    for ranges in _INDICES.findall(text):
+    for _, _, ranges in _GPUS.findall(text):
         for item in filter(None, ranges.split(",")):
             first, _, last = item.partition("-")
             indices += range(int(first), int(last or first) + 1)
     if len(indices) != gpu_count(text):
         raise AdapterError(f"Slurm wrote GPUs that cannot be read: {text!r}")
     return tuple(indices)
-
-
-def gpu_counts(text: str) -> dict[str, int]:
-    """Return the GPUs of a node by type; those without a type under the empty name.
-
-    Examples
-    --------
-    >>> gpu_counts("gpu:a100:4(S:0-1),gpu:v100:2"), gpu_counts("gpu:8,shard:16")
-    ({'a100': 4, 'v100': 2}, {'': 8})
-    """
-    counts: dict[str, int] = {}
-    for part in re.split(r",(?![^(]*\))", text):
-        if count := gpu_count(part):
-            kind = gpu_type(part)
-            counts[kind] = counts.get(kind, 0) + count
-    return counts
 
 
 _ROW_KEY = re.compile(r"(?:^|\s)([A-Za-z][\w/:]*)=")

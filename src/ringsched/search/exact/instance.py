@@ -12,6 +12,7 @@ from ringsched.contention.network import shape_of
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Floats, Integers
 from ringsched.jit import by_pointer
+from ringsched.model.eligibility import ANY_PARTS, EQUAL_PARTS
 from ringsched.search.exact.measure import Measure
 
 Counts = tuple[int, ...]  # GPUs on each server: which ones they are makes no difference
@@ -139,11 +140,15 @@ def _fastest_first(problem: Problem, job: int) -> list[Counts]:
 def _options(problem: Problem, job: int) -> list[Counts]:
     if job not in problem.running:
         splits = _splits(problem.gpus[job], _capacities(problem, job))
-        return [
-            counts for counts in splits if not problem.balanced[job] or len(set(filter(None, counts))) == 1
-        ]
+        return [counts for counts in splits if _suits(counts, problem.parts[job])]
     held = [problem.server_of[gpu] for gpu in problem.running[job]]
     return [tuple(held.count(server) for server in range(problem.num_servers))]
+
+
+def _suits(counts: Counts, parts: int) -> bool:
+    """Whether a job that must be split into so many parts may have these GPUs on each server."""
+    held = [count for count in counts if count]
+    return parts == ANY_PARTS or (len(set(held)) == 1 and parts in (EQUAL_PARTS, len(held)))
 
 
 def _capacities(problem: Problem, job: int) -> list[int]:
@@ -212,7 +217,7 @@ def _twins(problem: Problem, jobs: list[int], measure: Measure) -> list[int]:
             problem.works[job],
             problem.release[job],
             problem.limit[job],
-            problem.balanced[job],
+            problem.parts[job],
             problem.eligibility.class_of[job],
             measure.weights[job] if measure.weights else 0,
             measure.since[job],

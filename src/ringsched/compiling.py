@@ -104,6 +104,13 @@ def _follow(problem: Problem) -> None:
     simulate(problem.scenario, "first-fit")
 
 
+def _roll(problem: Problem) -> None:
+    from ringsched.online.simulate import simulate
+
+    jobs = tuple(job.replace(submit_s=float(at)) for at, job in enumerate(problem.scenario.jobs))
+    simulate(problem.scenario.replace(jobs=jobs), "rolling")
+
+
 def _steps(problem: Problem) -> None:
     from ringsched.online.own import HeadFirst, run_own
     from ringsched.online.settings import OnlineSettings
@@ -128,6 +135,7 @@ KERNELS: dict[str, Callable[[Problem], None]] = {
     "ringsched.online.dispatch.dispatch": _dispatch,
     "ringsched.search.chain.descend": _search,
     "ringsched.online.follow.follow": _follow,
+    "ringsched.online.rolling.roll": _roll,
     "ringsched.search.exact.explore.explore": _exact,
     "ringsched.online.steps.step": _steps,
     "ringsched.online.follow.believe_left": _follow,

@@ -124,7 +124,10 @@ def _summary(simulation: Simulation, result: OverTime) -> Table:
     rest = f"{duration(result.mean_waiting_s)} of it waiting; slowdown {result.mean_slowdown:.2f}"
     table.add_row("mean completion", duration(result.mean_completion_s), rest)
     if result.by_size:
-        by_size = ", ".join(f"{duration(each.max_waiting_s)} ({each.size} GPU)" for each in result.by_size)
+        by_size = ", ".join(
+            f"{duration(each.max_waiting_s)} ({each.size} {'GPU' if each.size == '1' else 'GPUs'})"
+            for each in result.by_size
+        )
         table.add_row("longest wait", duration(max(each.max_waiting_s for each in result.by_size)), by_size)
     table.add_row("queue", str(result.max_queue), f"at most; {figure(result.mean_queue)} on average")
     table.add_row(

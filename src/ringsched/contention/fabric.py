@@ -47,7 +47,11 @@ def links_of(
     most_jobs
         Of each link: how many jobs may be on it at a time.
     """
-    parts = np.array(works, dtype=np.float64).reshape(-1, 5)
+    # Many jobs share one work, so each is made into numbers once.
+    number_of: dict[int, int] = {}
+    numbers_of = [number_of.setdefault(id(work), len(number_of)) for work in works]
+    distinct = {id(work): work for work in works}
+    parts = np.array([distinct[key] for key in number_of], dtype=np.float64).reshape(-1, 5)[numbers_of]
     uplink_gbps = np.array(network.uplink_gbps, dtype=np.float64)
     numbers = range(1, 1 + max(1, int(most_jobs.max(initial=0))))
     factor = np.array([1.0, *(model.factor(number) for number in numbers)])
@@ -94,6 +98,7 @@ def new_traffic(links: Links) -> Traffic:
         num_links=_integers(num_jobs),
         num_servers=_integers(num_jobs),
         free_gbps=np.zeros(num_jobs),
+        gbps=np.zeros(num_jobs),
         below=_integers(num_nodes),
         touched=_integers(num_jobs),
         touched_at=_integers(num_jobs),

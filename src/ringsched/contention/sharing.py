@@ -77,11 +77,25 @@ def iteration_time(links: Links, traffic: Traffic, job: int) -> float:
     """Return tau, eq. (8), of a running job; links were shared by `share_links` just before."""
     if links.kernel != COUNTING and traffic.num_links[job] > 0:
         return traffic.tau[job]
+    return tau_at(links, job, _bandwidth_gbps(links, traffic, job), traffic.num_servers[job])
+
+
+@part
+def set_pace(links: Links, traffic: Traffic, job: int) -> float:
+    """The same, and note its bandwidth: until a link gives less, or that link gives more, it stays."""
+    if links.kernel != COUNTING:
+        return iteration_time(links, traffic, job)
+    traffic.gbps[job] = _bandwidth_gbps(links, traffic, job)
+    return tau_at(links, job, traffic.gbps[job], traffic.num_servers[job])
+
+
+@part
+def _bandwidth_gbps(links: Links, traffic: Traffic, job: int) -> float:
     bandwidth_gbps = traffic.free_gbps[job]
     first = links.entry_first[job]
     for entry in range(first, first + traffic.num_links[job]):
         bandwidth_gbps = min(bandwidth_gbps, traffic.shared_gbps[traffic.entry_link[entry]])
-    return tau_at(links, job, bandwidth_gbps, traffic.num_servers[job])
+    return bandwidth_gbps
 
 
 @kernel

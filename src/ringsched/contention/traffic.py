@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from ringsched.contention.iteration_time import iteration_time_s
+from ringsched.contention.model import COUNTING
 from ringsched.contention.network import CORE
 from ringsched.jit import by_pointer, kernel, part
 
@@ -69,6 +70,7 @@ class Traffic(NamedTuple):
     num_links: Integers  # of each job; none once it has left
     num_servers: Integers  # of each job
     free_gbps: Floats  # of each job: of its ring's slowest part that knows no contention
+    gbps: Floats  # of each job: what it had when its rate was set; infinity until then
     below: Integers  # of each node, scratch
     touched: Integers  # jobs
     touched_at: Integers  # of each job: the stamp of when it was last
@@ -117,6 +119,7 @@ def come(traffic: Traffic, job: int) -> None:
     traffic.num_links[job] = 0
     traffic.num_servers[job] = 0
     traffic.free_gbps[job] = math.inf
+    traffic.gbps[job] = math.inf
 
 
 @part
@@ -189,13 +192,20 @@ def _enter(links: Links, traffic: Traffic, job: int, link: int) -> None:
 
 @part
 def _resize(links: Links, traffic: Traffic, link: int, num_jobs: int) -> None:
-    """Set the number of jobs on a link; all of them are touched."""
+    """Set the number of jobs on a link; those that it may limit are touched.
+
+    Under a model that counts jobs, a job with less bandwidth than the link gives is limited elsewhere.
+    """
     traffic.counts[NUM_CONTENDED] += int(num_jobs > 1) - int(traffic.num_on_link[link] > 1)
     traffic.num_on_link[link] = num_jobs
-    traffic.shared_gbps[link] = links.uplink_gbps[link] / links.factor[num_jobs]
+    least_gbps, now_gbps = traffic.shared_gbps[link], links.uplink_gbps[link] / links.factor[num_jobs]
+    traffic.shared_gbps[link] = now_gbps
+    least_gbps = min(least_gbps, now_gbps) if links.kernel == COUNTING else 0.0
     first = links.link_first[link]
     for at in range(first, first + num_jobs):
-        touch(traffic, links.entry_job[traffic.on_link[at]])
+        job = links.entry_job[traffic.on_link[at]]
+        if traffic.gbps[job] >= least_gbps:
+            touch(traffic, job)
 
 
 @part
@@ -244,3 +254,10 @@ def copy_job(links: Links, traffic: Traffic, copy: Traffic, job: int) -> None:
     copy.num_links[job] = traffic.num_links[job]
     copy.num_servers[job] = traffic.num_servers[job]
     copy.free_gbps[job] = traffic.free_gbps[job]
+    copy_pace(traffic, copy, job)
+
+
+@part
+def copy_pace(traffic: Traffic, copy: Traffic, job: int) -> None:
+    """Give a running job of a copy the bandwidth it has."""
+    copy.gbps[job] = traffic.gbps[job]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ringsched.contention.sharing import iteration_time, share_links
+from ringsched.contention.sharing import set_pace, share_links
 from ringsched.contention.traffic import NUM_TOUCHED, come, cross, forget_touched, hold, leave
 from ringsched.engine.clock import done_at, duration_at, rate_at, same_instant_until
 from ringsched.engine.eligibility import next_reopening
@@ -76,11 +76,13 @@ def settle(arrays: Arrays, state: State) -> None:
         job = traffic.touched[at]
         if state.heap_place[job] == ENDED:  # touched by one completion, ended by the next
             continue
-        is_new = state.heap_place[job] == NOT_STARTED
-        rate = rate_at(arrays.slotted, arrays.unit_s, iteration_time(links, traffic, job))
+        is_new, before_gbps = state.heap_place[job] == NOT_STARTED, traffic.gbps[job]
+        rate = rate_at(arrays.slotted, arrays.unit_s, set_pace(links, traffic, job))
         if is_new:
             state.remaining[job] = arrays.iterations[job]
         elif rate == state.rate[job]:
+            if traffic.gbps[job] != before_gbps:
+                log(state, state.paced, NUM_PACED, job)
             continue
         else:
             state.remaining[job] -= done_at(arrays.slotted, now - state.since[job], state.rate[job])
@@ -143,14 +145,28 @@ def advance(arrays: Arrays, state: State, time: float) -> None:
         _finish(arrays, state, state.heap[0])
 
 
+@kernel
+def advance_counting(arrays: Arrays, state: State, time: float) -> None:
+    """The same as `advance` for a state in which idle GPUs are only counted, and it is not known which."""
+    state.now[0] = time
+    latest = same_instant_until(arrays.slotted, time)
+    while next_completion(state) <= latest:
+        _end(arrays, state, state.heap[0])
+
+
 @part
 def _finish(arrays: Arrays, state: State, job: int) -> None:
-    state.finished[job] = state.now[0]
-    log(state, state.moved, NUM_MOVED, job)
-    _pop(state)
     offset = arrays.gpu_first[job]
     for at in range(offset, offset + arrays.gpus[job]):
         _add_idle(arrays, state, state.gpus_of[at])
+    _end(arrays, state, job)
+
+
+@part
+def _end(arrays: Arrays, state: State, job: int) -> None:
+    state.finished[job] = state.now[0]
+    log(state, state.moved, NUM_MOVED, job)
+    _pop(state)
     state.counts[NUM_IDLE] += arrays.gpus[job]
     leave(arrays.links, state.traffic, job)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from ringsched.contention.fabric import Fabric, fabric_of, kinds_of
+import numpy as np
+
+from ringsched.contention.fabric import Fabric, Kind, fabric_of, kinds_of
 from ringsched.contention.iteration_time import Work
 from ringsched.contention.network import Network, Shape
 from ringsched.engine.clock import Clock, clock_of
@@ -65,7 +67,8 @@ class Problem:
     )
 
     def __post_init__(self) -> None:
-        queued = tuple(job for job in range(len(self.gpus)) if job not in self.running)
+        jobs = range(len(self.gpus))
+        queued = tuple(job for job in jobs if job not in self.running) if self.running else tuple(jobs)
         settle(self, num_jobs=len(self.gpus), queued=queued)
 
     @property
@@ -163,29 +166,14 @@ def problem_of(scenario: Scenario) -> Problem:
     (3,)
     """
     cluster, jobs, clock = scenario.cluster, scenario.jobs, clock_of(scenario.time)
-    iterations = tuple(job.remaining_iterations for job in jobs)
     fabric = fabric_of(cluster, scenario.contention)
     kinds, kind_of = kinds_of(fabric, cluster, jobs)
-    best_rates = [clock.rate(kind.best_tau) for kind in kinds]
     server_index = {server.name: at for at, server in enumerate(cluster.servers)}
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
-    entered = [clock.release(job.submit_s) for job in jobs]
+    submits_s = [job.submit_s for job in jobs]
+    entered = [clock.release(submit_s) for submit_s in submits_s] if clock.slotted else submits_s
     origin = min(entered, default=0)
-    release = tuple(_since(origin, instant) for instant in entered) if origin else tuple(entered)
-    eligibility = eligibility_of(jobs, cluster.servers, clock, origin)
-    limit = eligibility.limit
-    worst_case = tuple(
-        map(min, _worst_cases(jobs, iterations, clock, [kind.worst_tau for kind in kinds], kind_of), limit)
-    )
-
-    def best_case(at: int, job: Job) -> float:
-        rate = best_rates[kind_of[at]]
-        if job.running_on is not None:
-            gpus_on = {server_index[name]: len(held) for name, held in job.running_on.items()}
-            rate = clock.rate(fabric.alone_tau(kinds[kind_of[at]].work, fabric.shape(gpus_on)))
-        return min(clock.duration(iterations[at], rate), limit[at])
-
-    return Problem(
+    problem = Problem(
         scenario=scenario,
         clock=clock,
         origin=origin,
@@ -198,51 +186,91 @@ def problem_of(scenario: Scenario) -> Problem:
             gpu not in server.unavailable for server in cluster.servers for gpu in range(server.gpus)
         ),
         gpus=tuple(job.gpus for job in jobs),
-        iterations=iterations,
+        iterations=(),
         works=tuple(kinds[kind].work for kind in kind_of),
-        release=release,
-        best_case=tuple(best_case(at, job) for at, job in enumerate(jobs)),
-        worst_case=worst_case,
+        release=tuple(_since(origin, instant) for instant in entered) if origin else tuple(entered),
+        best_case=(),
+        worst_case=(),
         running={
             at: _numbered(job.running_on, server_index, first_gpu)
             for at, job in enumerate(jobs)
             if job.running_on is not None
         },
-        horizon=clock.horizon(
-            scenario.time,
-            max(max(release, default=0), eligibility.last_reopening) + math.fsum(worst_case),
-        ),
-        eligibility=eligibility,
+        horizon=0,
+        eligibility=eligibility_of(jobs, cluster.servers, clock, origin),
     )
+    return _with_iterations(problem, kinds, kind_of, [job.remaining_iterations for job in jobs])
+
+
+def with_iterations(problem: Problem, jobs: tuple[Job, ...], iterations: Sequence[int]) -> Problem:
+    """Return the problem with other iterations still to be done; the jobs may have other estimates."""
+    scenario = problem.scenario.part(jobs, problem.scenario.time)
+    kinds, kind_of = kinds_of(problem.fabric, scenario.cluster, jobs)
+    return _with_iterations(replace(problem, scenario=scenario), kinds, kind_of, iterations)
+
+
+def _with_iterations(
+    problem: Problem, kinds: Sequence[Kind], kind_of: Sequence[int], iterations: Sequence[int]
+) -> Problem:
+    """Return the problem with these iterations, and what follows from them."""
+    clock, fabric, limit = problem.clock, problem.fabric, problem.limit
+    worst_case = _worst_cases(problem.scenario.jobs, iterations, clock, kinds, kind_of)
+    best_case = _durations(clock, iterations, [clock.rate(kind.best_tau) for kind in kinds], kind_of)
+    for at, gpus in problem.running.items():
+        rate = clock.rate(fabric.alone_tau(problem.works[at], problem.shape(gpus)))
+        best_case[at] = clock.duration(iterations[at], rate)
+    if limit.count(math.inf) < len(limit):
+        worst_case, best_case = list(map(min, worst_case, limit)), list(map(min, best_case, limit))
+    last = max(max(problem.release, default=0), problem.eligibility.last_reopening)
+    return replace(
+        problem,
+        iterations=tuple(iterations),
+        best_case=tuple(best_case),
+        worst_case=tuple(worst_case),
+        horizon=clock.horizon(problem.scenario.time, last + math.fsum(worst_case)),
+    )
+
+
+def _durations(
+    clock: Clock, iterations: Sequence[int], rates: Sequence[float], kind_of: Sequence[int]
+) -> list[float]:
+    """Return how long each job takes at the rate of its kind."""
+    rate = np.array(rates, dtype=np.int64 if clock.slotted else np.float64)[kind_of]
+    counts = np.array(iterations, dtype=np.int64)
+    with np.errstate(over="ignore"):  # refused as too long
+        durations: list[float] = (-(-counts // rate) if clock.slotted else counts * rate).tolist()
+    return durations
 
 
 def _worst_cases(
     jobs: Sequence[Job],
     iterations: Sequence[int],
     clock: Clock,
-    taus: Sequence[float],
+    kinds: Sequence[Kind],
     kind_of: Sequence[int],
-) -> tuple[float, ...]:
+) -> list[float]:
     """Return the worst-case durations; refuse a job that would not move, or never end."""
-    rates = [clock.rate(tau) for tau in taus]
-    durations = []
-    for at, kind in enumerate(kind_of):
-        if not math.isfinite(taus[kind]):
-            problem = "takes for ever at these link speeds"
+    rates = []
+    for kind, (_, _, tau) in enumerate(kinds):
+        if not math.isfinite(tau):
+            problem, at = "takes for ever at these link speeds", kind_of.index(kind)
             raise InputError(problem, field="an iteration", place=_place(at, jobs[at]))
+        rates.append(clock.rate(tau))
         if clock.slotted and rates[kind] < 1:
+            at = kind_of.index(kind)
             raise InputError(
-                f"can take {taus[kind]:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, "
+                f"can take {tau:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, "
                 'so the job would not move; use a longer time.slot_s or time.model = "continuous"',
                 field="an iteration",
                 place=_place(at, jobs[at]),
             )
-        durations.append(clock.duration(iterations[at], rates[kind]))
-        end = clock.units(jobs[at].submit_s) + durations[at]
+    durations = _durations(clock, iterations, rates, kind_of)
+    for at, (job, duration) in enumerate(zip(jobs, durations, strict=True)):
+        end = clock.units(job.submit_s) + duration
         # The sum over a million such jobs is still a number.
         if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * 1e6)):
             raise InputError("the job may end too late to be counted exactly", place=_place(at, jobs[at]))
-    return tuple(durations)
+    return durations
 
 
 def _since(origin: float, instant: float) -> float:

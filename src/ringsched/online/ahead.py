@@ -7,9 +7,10 @@ from random import Random
 
 from ringsched.contention.fabric import Extremes
 from ringsched.engine.eligibility import next_reopening
-from ringsched.engine.events import advance, next_completion, settle
-from ringsched.engine.problem import Problem, problem_of
-from ringsched.jit import kernel
+from ringsched.engine.events import advance, advance_counting, next_completion, settle
+from ringsched.engine.problem import Problem, with_iterations
+from ringsched.engine.state import NUM_IDLE
+from ringsched.jit import kernel, part
 from ringsched.model import Job
 from ringsched.model.checks import MAX_INTEGER
 from ringsched.online.queue import Stage
@@ -29,19 +30,23 @@ def believed_problem(problem: Problem, error: float, seed: int) -> Problem:
     """
     if error == 0 and all(job.estimate_s is None for job in problem.scenario.jobs):
         return problem
-    chance, known, spread = Random(seed), problem.scenario.jobs, math.log1p(error)
+    uniform, spread, known = Random(seed).uniform, math.log1p(error), problem.scenario.jobs
+    factors = [math.exp(uniform(-1, 1) * spread) for _ in known]
     extremes = Extremes(problem.fabric, 0)
-    jobs = tuple(
-        _believed(problem, extremes, at, job, math.exp(chance.uniform(-1, 1) * spread))
-        for at, job in enumerate(known)
-    )
-    if all(job is true for job, true in zip(jobs, known, strict=True)):
+    iterations = [
+        _believed_iterations(problem, extremes, at, job, factor)
+        for at, (job, factor) in enumerate(zip(known, factors, strict=True))
+    ]
+    is_stated = any(job.estimate_s is not None for job in known)
+    if not is_stated and all(job.iterations == each for job, each in zip(known, iterations, strict=True)):
         return problem
-    return problem_of(problem.scenario.part(jobs, problem.scenario.time))
+    jobs = tuple(job if job.estimate_s is None else job.replace(estimate_s=None) for job in known)
+    left = [each - job.done_iterations for job, each in zip(known, iterations, strict=True)]
+    return with_iterations(problem, jobs, left)
 
 
-def _believed(problem: Problem, extremes: Extremes, at: int, job: Job, factor: float) -> Job:
-    """Return the job as it is believed to be: with more or fewer iterations in all.
+def _believed_iterations(problem: Problem, extremes: Extremes, at: int, job: Job, factor: float) -> int:
+    """Return how many iterations a job is believed to have in all.
 
     What is believed must not depend on the true number. So a stated estimate is turned into iterations by
     the rate of the best case, and not by the ratio to its duration, which is rounded to slots.
@@ -54,23 +59,33 @@ def _believed(problem: Problem, extremes: Extremes, at: int, job: Job, factor: f
     iterations = max(1, min(round(estimate * factor), max(known, _MOST_ITERATIONS)))
     while iterations <= job.done_iterations:  # it has outlived its estimate already
         iterations *= 2
-    if iterations == known and job.estimate_s is None:
-        return job
-    return job.unchecked(iterations=iterations, estimate_s=None)
+    return iterations
 
 
 @kernel
 def start_ahead(stage: Stage, job: int, latest: float) -> float:
     """Return when the job finds a place if nothing else starts before it; infinity if not until `latest`.
 
-    The ghost is left at that instant, the job chosen for but not started.
+    The ghost is left at that instant, the job not started.
     """
-    believed, ghost, queue = stage.believed, stage.ghost, stage.queue
-    limit = MAX_LOAD - queue.charge[job]
-    while not place(believed, ghost, stage.scratch, queue, stage.rule, stage.own, job, limit, stage.kappa):
+    believed, ghost = stage.believed, stage.ghost
+    while not _finds_place(stage, job):
         time = min(next_completion(ghost), next_reopening(believed.permits, ghost.now[0]))
         if time == math.inf or time > latest:
             return math.inf
-        advance(believed, ghost, time)
+        if stage.by_count:
+            advance_counting(believed, ghost, time)
+        else:
+            advance(believed, ghost, time)
         settle(believed, ghost)
     return ghost.now[0]
+
+
+@part
+def _finds_place(stage: Stage, job: int) -> bool:
+    """Whether a job finds a place in the ghost."""
+    ghost, queue = stage.ghost, stage.queue
+    if stage.by_count:
+        return ghost.counts[NUM_IDLE] >= stage.believed.gpus[job]
+    limit = MAX_LOAD - queue.charge[job]
+    return place(stage.believed, ghost, stage.scratch, queue, stage.rule, stage.own, job, limit, stage.kappa)

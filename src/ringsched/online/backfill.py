@@ -14,20 +14,21 @@ from ringsched.engine.events import next_completion, settle, start, time_for
 from ringsched.engine.state import NOT_STARTED, NUM_CHANGES, NUM_IDLE, Arrays
 from ringsched.jit import kernel, part
 from ringsched.online.ahead import start_ahead
-from ringsched.online.ghost import look_ahead
+from ringsched.online.ghost import look_ahead, start_counting
 from ringsched.online.queue import (
     EXTRA,
+    IS_UNSURE,
     LAST_PROMISED,
     NO_JOB,
+    NUM_PROMISES,
     PROMISED,
     PROMISED_AFTER,
     Course,
     Stage,
+    size_of,
+    version,
 )
 from ringsched.rules.shared import alone
-from ringsched.rules.table import AS_PLANNED
-
-_AS_PLANNED = AS_PLANNED.number  # the GPUs of each job, not of its size
 
 
 @part
@@ -35,7 +36,7 @@ def promise(stage: Stage, head: int, earliest: float) -> None:
     """Promise the head its start in a forward simulation, or `earliest` if that is later."""
     state, ghost, course = stage.state, stage.ghost, stage.course
     look_ahead(stage)
-    state.counts[NUM_CHANGES] += 1  # what was found out beside another promise is void
+    course.counts[NUM_PROMISES] += 1
     course.counts[PROMISED_AFTER] = state.counts[NUM_CHANGES]
     course.believed_until[0] = next_completion(ghost)
     time = max(earliest, start_ahead(stage, head, math.inf))
@@ -87,20 +88,24 @@ def admits(stage: Stage, head: int, job: int) -> bool:
         course.counts[EXTRA] -= 0 if in_time else gpus
         return True
     # A job that outlasts the promise and slows no other does the same as any other on the same GPUs.
-    by_size = stage.own is None and stage.rule != _AS_PLANNED and not believed.permits.restricted[job]
-    is_like_others = by_size and not in_time and not shares_links
-    kind, after = course.alike[job], state.counts[NUM_CHANGES]
-    if is_like_others and course.rejected_at[kind] == after:
+    is_like_others = stage.by_size and not in_time and not shares_links
+    size, after = size_of(stage, job), version(stage)
+    if is_like_others and course.rejected_at[size] == after:
         return False
     look_ahead(stage)
     for at in range(gpus):
         ghost.chosen[at] = state.chosen[at]
     ghost.heap_place[job] = NOT_STARTED  # it may have started in an earlier forward simulation
-    start(believed, ghost, job, stage.queue.charge[job])
+    if stage.by_count:
+        start_counting(believed, ghost, job)
+    else:
+        start(believed, ghost, job, stage.queue.charge[job])
     settle(believed, ghost)
     if start_ahead(stage, head, latest) > latest:
         if is_like_others:
-            course.rejected_at[kind] = after
+            course.rejected_at[size] = after
+        else:  # a job that starts later slows others for a shorter time
+            course.counts[IS_UNSURE] = 1
         return False
     course.counts[EXTRA] = ghost.counts[NUM_IDLE] - believed.gpus[head]
     return True

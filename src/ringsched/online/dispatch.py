@@ -5,22 +5,31 @@ from __future__ import annotations
 import math
 
 from ringsched.engine.events import advance, next_event, next_release, settle, start
-from ringsched.engine.state import NUM_CHANGES, NUM_IDLE, Arrays, State, reset
+from ringsched.engine.state import IS_LOGGED, NUM_CHANGES, NUM_IDLE, Arrays, State, reset
 from ringsched.jit import kernel, part
 from ringsched.online.backfill import admits, is_promised, latest_start, promise
 from ringsched.online.queue import (
     EXTRA,
+    IS_UNSURE,
     NO_JOB,
     NUM_ARRIVED,
     NUM_WAITING,
     OLDEST,
     PROMISED,
+    SCANNED_AFTER,
     Stage,
+    begin_scan,
+    begin_scan_at,
+    fits,
     head,
     join,
     leave,
     next_candidate,
     note_instant,
+    pass_over,
+    pass_over_size,
+    size_of,
+    version,
     waits,
 )
 from ringsched.rules.shared import MAX_LOAD, Queue, Scratch
@@ -49,12 +58,15 @@ def dispatch(stage: Stage, backfills: bool, exact: bool, most_events: int) -> in
     """Go through so many events, or to the end; `exact` says that the estimates are the truth."""
     arrays, state, queue, course = stage.arrays, stage.state, stage.queue, stage.course
     for _ in range(most_events):
-        arrive(stage)
+        num_new = arrive(stage)
         blocked = _start_in_order(stage)
         if backfills and blocked != NO_JOB:
-            if not is_promised(stage, blocked, exact):
+            # Of a new head it is recorded; else it matters only if there is a job to start.
+            is_needed = course.counts[PROMISED] != blocked or fits(stage.waiting, state.counts[NUM_IDLE])
+            if is_needed and not is_promised(stage, blocked, exact):
                 promise(stage, blocked, 0.0)
-            _start_past(stage, blocked)
+            if is_needed:
+                _start_past(stage, blocked, num_new)
         next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
         time = next_event(arrays, state, next_arrival, course.counts[NUM_WAITING] > 0)
         note_instant(stage)
@@ -72,7 +84,7 @@ def arrive(stage: Stage) -> int:
     at = first
     while at < len(queue.arrivals) and queue.release[queue.arrivals[at]] <= stage.state.now[0]:
         job = queue.arrivals[at]
-        join(stage.waiting, queue.rank[job], stage.arrays.gpus[job], course.duration[job])
+        join(stage.waiting, queue.rank[job], course.duration[job])
         at += 1
     course.counts[NUM_WAITING] += at - first
     course.counts[NUM_ARRIVED] = at
@@ -86,7 +98,7 @@ def _start_in_order(stage: Stage) -> int:
         job = _overdue(stage)
         if job == NO_JOB:
             job = stage.queue.job_at[head(stage.waiting)]
-        if not finds_place(stage, job):
+        if not _finds_place_now(stage, job):
             return job
         start_waiting(stage, job)
         stage.course.counts[PROMISED] = NO_JOB  # in its turn, not by backfilling
@@ -110,28 +122,53 @@ def _overdue(stage: Stage) -> int:
 
 
 @part
-def _start_past(stage: Stage, blocked: int) -> None:
-    """Start those behind the head that do not move its start, in order."""
-    state, queue, course = stage.state, stage.queue, stage.course
-    # All others are behind a job that has waited too long, whatever its rank is.
-    rank = queue.rank[blocked] if head(stage.waiting) == queue.rank[blocked] else -1
+def _start_past(stage: Stage, blocked: int, num_new: int) -> None:
+    """Start those behind the head that do not move its start, in order.
+
+    If nothing has changed since no job could, only one that is new can.
+    """
+    state, queue, course, waiting = stage.state, stage.queue, stage.course, stage.waiting
+    window, after = latest_start(stage.arrays, course) - state.now[0], version(stage)
+    idle, extra = state.counts[NUM_IDLE], course.counts[EXTRA]
+    only_one = course.counts[IS_UNSURE] == 0 and course.counts[SCANNED_AFTER] == after and num_new <= 1
+    if not only_one:
+        course.counts[IS_UNSURE] = int(not stage.by_size)
+        begin_scan(waiting, 0, idle, window, extra)
+    elif num_new == 1:
+        newest = queue.arrivals[course.counts[NUM_ARRIVED] - 1]
+        begin_scan_at(waiting, queue.rank[newest], idle, window, extra)
+    else:
+        return
     while True:
-        window = latest_start(stage.arrays, course) - state.now[0]
-        idle, extra = state.counts[NUM_IDLE], course.counts[EXTRA]
-        rank = next_candidate(stage.waiting, rank + 1, idle, window, extra)
+        rank = next_candidate(waiting)
         if rank == NO_JOB:
-            return
+            break
         job = queue.job_at[rank]
-        if job == blocked:
-            continue
-        kind, after = course.alike[job], state.counts[NUM_CHANGES]
-        is_like_others = stage.own is None and not stage.arrays.permits.restricted[job]
-        if is_like_others and course.unplaced_at[kind] == after:
-            continue
-        if not finds_place(stage, job):
-            course.unplaced_at[kind] = after if is_like_others else course.unplaced_at[kind]
-        elif admits(stage, blocked, job):
+        is_placed = job != blocked and _finds_place_now(stage, job)
+        if is_placed and admits(stage, blocked, job):
             start_past(stage, job)
+            idle, extra = state.counts[NUM_IDLE], course.counts[EXTRA]
+            begin_scan(waiting, rank + 1, idle, window, extra)
+            only_one = False
+        elif only_one or (stage.by_size and not is_placed and job != blocked):
+            pass_over_size(waiting, rank)
+        else:
+            pass_over(waiting, rank, window, extra)
+    course.counts[SCANNED_AFTER] = after  # if one has started, there has been a change since
+
+
+@part
+def _finds_place_now(stage: Stage, job: int) -> bool:
+    """The same as `finds_place`, without looking if no job of this size found a place and nothing changed."""
+    state, unplaced_at = stage.state, stage.course.unplaced_at
+    is_known = stage.by_size and state.counts[IS_LOGGED] != 0
+    size, after = size_of(stage, job), state.counts[NUM_CHANGES]
+    if is_known and unplaced_at[size] == after:
+        return False
+    is_placed = finds_place(stage, job)
+    if is_known and not is_placed:
+        unplaced_at[size] = after
+    return is_placed
 
 
 @part

@@ -24,20 +24,18 @@ from ringsched.online.queue import (
 )
 from ringsched.rules.eligible import may_start_as_planned
 from ringsched.rules.shared import MAX_LOAD, alone
-from ringsched.rules.table import BEST_FIT, FREE_LINKS, fixed, place
+from ringsched.rules.table import FREE_LINKS, fixed, place
 
 # How a stretch of events ends, besides those of `dispatch`.
 PLAN = 3  # jobs have come that are not in the plan
 
-_BEST_FIT, _FREE_LINKS = BEST_FIT.number, FREE_LINKS.number
+_FREE_LINKS = FREE_LINKS.number
 
 # Places in `counts`.
 NUM_ORDERED = 0
 NUM_PLANNED = 1
 _STAMP = 2
-STARTS_ALONE = 3  # whether a job that waits alone starts without a plan: any search would do the same
-NUM_ALONE = 4  # how many did
-_NUM_COUNTS = 5
+_NUM_COUNTS = 3
 
 
 @by_pointer
@@ -78,9 +76,7 @@ def follow(stage: Stage, agenda: Agenda, backfills: bool, exact: bool, most_even
             agenda.counts[NUM_ORDERED] += 1
         is_behind = agenda.counts[NUM_ORDERED] > agenda.counts[NUM_PLANNED]
         if is_behind and state.now[0] >= agenda.next_plan[0]:
-            if not _starts_alone(stage, agenda):
-                return PLAN
-            is_behind = False
+            return PLAN
         blocked = _start_planned(stage, agenda)
         if backfills and blocked != NO_JOB:
             if course.counts[PROMISED] != blocked or not exact:
@@ -96,25 +92,6 @@ def follow(stage: Stage, agenda: Agenda, backfills: bool, exact: bool, most_even
             return DONE if course.counts[NUM_WAITING] == 0 else STUCK
         advance(arrays, state, time)
     return MORE
-
-
-@part
-def _starts_alone(stage: Stage, agenda: Agenda) -> bool:
-    """Start the only job that waits, if one server holds it: no plan can be better."""
-    arrays, state, queue = stage.arrays, stage.state, stage.queue
-    if agenda.counts[STARTS_ALONE] == 0 or agenda.counts[NUM_ORDERED] != 1:
-        return False
-    job = agenda.order[0]
-    limit, last = MAX_LOAD - queue.charge[job], arrays.gpus[job] - 1
-    if not place(arrays, state, stage.scratch, queue, _BEST_FIT, None, job, limit, 0):
-        return False
-    if arrays.server_of[state.chosen[0]] != arrays.server_of[state.chosen[last]]:
-        return False
-    start_waiting(stage, job)
-    stage.course.counts[PROMISED] = NO_JOB
-    agenda.counts[NUM_ORDERED] = 0
-    agenda.counts[NUM_ALONE] += 1
-    return True
 
 
 @part

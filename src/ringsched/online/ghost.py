@@ -1,15 +1,25 @@
 """The ghost: a copy of the state in which a forward simulation runs, with what is believed of running jobs.
 
 State and ghost write down which jobs started, ended or changed their rates. The next forward simulation
-copies only these, with their servers and links, however large the cluster is.
+copies only these, with their servers and links, however large the cluster is. Where a rule places every job
+for which enough GPUs are idle, the ghost only counts GPUs, and it copies no servers.
 """
 
 from __future__ import annotations
 
 from ringsched.contention.network import CORE
-from ringsched.contention.traffic import NUM_CONTENDED, NUM_TOUCHED, copy_job, copy_link
+from ringsched.contention.traffic import (
+    NUM_CONTENDED,
+    NUM_TOUCHED,
+    come,
+    copy_job,
+    copy_link,
+    copy_pace,
+    cross,
+    hold,
+)
 from ringsched.engine.clock import duration_at
-from ringsched.engine.events import drop, push, refile, settle
+from ringsched.engine.events import drop, log, push, refile, settle
 from ringsched.engine.state import (
     IS_LOGGED,
     LOG_SIZE,
@@ -23,7 +33,7 @@ from ringsched.engine.state import (
     State,
 )
 from ringsched.jit import kernel, part
-from ringsched.online.queue import Stage, outlive
+from ringsched.online.queue import COUNTS_ONLY, Stage, outlive
 
 
 @kernel
@@ -31,10 +41,12 @@ def look_ahead(stage: Stage) -> None:
     """Make the ghost what the state is believed to be: the running jobs, with what they should still need."""
     arrays, state, ghost = stage.arrays, stage.state, stage.ghost
     settle(arrays, state)  # who started at this instant runs too
-    if state.counts[IS_LOGGED] != 0 and _is_complete(state) and _is_complete(ghost):
+    is_known = state.counts[IS_LOGGED] != 0 and _is_complete(state) and _is_complete(ghost)
+    if is_known and (stage.by_count or stage.course.counts[COUNTS_ONLY] == 0):
         _copy_changes(stage)
     else:
         _copy_all(stage)
+    stage.course.counts[COUNTS_ONLY] = int(stage.by_count)
     _clear_log(state)
     _clear_log(ghost)
     ghost.now[0] = state.now[0]
@@ -45,6 +57,24 @@ def look_ahead(stage: Stage) -> None:
         job = ghost.heap[0]
         _believe(stage, job)
         refile(ghost, job)
+
+
+@part
+def start_counting(arrays: Arrays, ghost: State, job: int) -> None:
+    """Start a job on the chosen GPUs of a ghost in which idle GPUs are only counted."""
+    num_gpus, offset, at = arrays.gpus[job], arrays.gpu_first[job], 0
+    ghost.start[job] = ghost.now[0]
+    come(ghost.traffic, job)
+    while at < num_gpus:
+        server = arrays.server_of[ghost.chosen[at]]
+        first = at
+        while at < num_gpus and arrays.server_of[ghost.chosen[at]] == server:
+            ghost.gpus_of[offset + at] = ghost.chosen[at]
+            at += 1
+        hold(arrays.links, ghost.traffic, job, server, at - first)
+    cross(arrays.links, ghost.traffic, job)
+    ghost.counts[NUM_IDLE] -= num_gpus
+    log(ghost, ghost.moved, NUM_MOVED, job)
 
 
 @part
@@ -78,9 +108,9 @@ def _copy_changes(stage: Stage) -> None:
     """Copy what jobs have touched that started or ended, here or there, and the jobs themselves."""
     state, ghost = stage.state, stage.ghost
     for at in range(ghost.counts[NUM_MOVED]):
-        _copy_around(stage, ghost.gpus_of, ghost.moved[at])
+        _copy_around(stage, ghost, ghost.moved[at])
     for at in range(state.counts[NUM_MOVED]):
-        _copy_around(stage, state.gpus_of, state.moved[at])
+        _copy_around(stage, state, state.moved[at])
     _copy_jobs(stage, ghost.moved, ghost.counts[NUM_MOVED])
     _copy_jobs(stage, state.moved, state.counts[NUM_MOVED])
     _copy_paces(stage, ghost.paced, ghost.counts[NUM_PACED])
@@ -88,9 +118,11 @@ def _copy_changes(stage: Stage) -> None:
 
 
 @kernel
-def _copy_around(stage: Stage, gpus_of: Integers, job: int) -> None:
+def _copy_around(stage: Stage, seen_in: State, job: int) -> None:
     """Copy the servers on which a job is or was, and all links from them to the core."""
-    arrays, state, ghost = stage.arrays, stage.state, stage.ghost
+    arrays, state, ghost, gpus_of = stage.arrays, stage.state, stage.ghost, seen_in.gpus_of
+    if stage.by_count and seen_in.traffic.num_servers[job] == 1:  # it crosses no link
+        return
     last = -1
     first = arrays.gpu_first[job]
     for at in range(first, first + arrays.gpus[job]):
@@ -98,7 +130,8 @@ def _copy_around(stage: Stage, gpus_of: Integers, job: int) -> None:
         if server == last:
             continue
         last = server
-        _copy_server(arrays, state, ghost, server)
+        if not stage.by_count:
+            _copy_server(arrays, state, ghost, server)
         node = server
         while node != CORE:
             copy_link(arrays.links, state.traffic, ghost.traffic, node)
@@ -156,6 +189,7 @@ def _has_pace(stage: Stage, job: int) -> bool:
         ghost.heap_place[job] >= 0
         and ghost.since[job] == state.since[job]
         and ghost.rate[job] == state.rate[job]
+        and ghost.traffic.gbps[job] == state.traffic.gbps[job]
         and ghost.remaining[job] == remaining
     )
 
@@ -165,6 +199,7 @@ def _copy_pace(stage: Stage, job: int) -> None:
     state, ghost = stage.state, stage.ghost
     ghost.since[job] = state.since[job]
     ghost.rate[job] = state.rate[job]
+    copy_pace(state.traffic, ghost.traffic, job)
     _believe(stage, job)
     if ghost.heap_place[job] >= 0:
         refile(ghost, job)

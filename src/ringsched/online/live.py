@@ -18,6 +18,7 @@ from ringsched.online.dispatch import MORE, STUCK
 from ringsched.online.live_queue import LiveQueue
 from ringsched.online.queue import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage
 from ringsched.online.settings import Standing
+from ringsched.online.stage import by_rule
 from ringsched.online.steps import ADMIT, FIND, GO_ON, PASS, PROMISE, START, step
 from ringsched.online.views import Gpus, LinkView, Promise, RunningJob, node_name
 from ringsched.policies.custom import JobView, ServerView, ServerViews, checked_gpus, job_view, name_of
@@ -232,7 +233,7 @@ class OnlineCluster:
     def _with_rule(self, name: str) -> Stage:
         rule, kappa = RULES[choice(name, "rule", tuple(RULES))]
         self._stages[name] = self._stage._replace(
-            rule=rule.number, by_links=rule.by_links, kappa=kappa(self._problem)
+            **by_rule(self._stage.arrays, rule), kappa=kappa(self._problem)
         )
         return self._stages[name]
 

@@ -17,9 +17,7 @@ from ringsched.model import Job
 from ringsched.online.follow import NUM_ORDERED, NUM_PLANNED, Agenda, believe_left
 from ringsched.online.queue import NO_JOB, Stage
 from ringsched.online.settings import OnlineSettings
-from ringsched.policies.policy import Candidate, Limits, Policy, Settings
-
-MANY_JOBS = 500  # from here on plans are so many that each must take little time
+from ringsched.policies.policy import Candidate, Policy, Settings
 
 
 class Held(NamedTuple):
@@ -117,7 +115,6 @@ class Planner:
             objective=settings.objective,
             limits=settings.limits,
         )
-        self._lean = problem.num_jobs > MANY_JOBS
         self._every = problem.clock.release(settings.every_s)
         self.num_plans = 0
 
@@ -142,7 +139,7 @@ class Planner:
         problem, settings = self._problem, self._settings
         everybody = len(waiting) + len(problem.running) == problem.num_jobs
         if not (everybody and float(stage.state.now[0]) == 0.0):
-            settings = replace(settings, limits=self._limits(settings.limits))
+            settings = replace(settings, limits=replace(settings.limits, quick_bounds=True))
             first, gpus_of = stage.arrays.gpu_first, stage.state.gpus_of
             held = {
                 job: Held(
@@ -154,12 +151,6 @@ class Planner:
             }
             problem = self._snapshots.problem(waiting, held, float(stage.state.now[0]))
         return self._policy.candidate(problem, settings)
-
-    def _limits(self, limits: Limits) -> Limits:
-        """Return the limits of one of many plans."""
-        if not self._lean:
-            return replace(limits, quick_bounds=True)
-        return replace(limits, quick_bounds=True, few_starts=True, threads=1)
 
     def _put_down(
         self, stage: Stage, agenda: Agenda, candidate: Candidate, jobs: list[int], waiting: set[int]

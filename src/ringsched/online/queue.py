@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -9,99 +10,197 @@ from numpy.typing import NDArray
 
 from ringsched.contention.traffic import NUM_CONTENDED
 from ringsched.engine.events import log
-from ringsched.engine.state import NUM_IDLE, NUM_PACED, Arrays, Floats, Integers, State
+from ringsched.engine.state import NUM_CHANGES, NUM_IDLE, NUM_PACED, Arrays, Floats, Integers, State
 from ringsched.jit import by_pointer, kernel, part
 from ringsched.rules.shared import Queue, Scratch
 from ringsched.rules.table import Place
 
 NO_JOB = -1
-_NONE = 2**31 - 1  # GPUs of a rank at which no job waits
+_NO_RANK = 2**62
+_ANY_DURATION = 1e300  # longer than every job
 
 
 @by_pointer
 class Waiting(NamedTuple):
-    """A binary tree over ranks; a node knows the least of all below it, the root is node 1."""
+    """The jobs that wait, those of each size by rank in a binary tree of their own.
 
-    gpus: NDArray[np.int32]  # fewest GPUs
-    duration: Floats  # shortest best case
-    first_leaf: int
+    A node knows the shortest job below it, its children are nodes 2n and 2n + 1, and the root is node 1. So
+    a job that is too large or too long is never looked at, however long the queue is.
+    """
+
+    gpus: Integers  # of each size, ascending
+    node_first: Integers  # of each size: where the nodes of its tree begin, node 0 included
+    num_leaves: Integers  # of each size: a power of 2
+    shortest: Floats  # of each node: the shortest best case; infinity if no job waits below it
+    rank_first: Integers  # of each size: where its ranks begin ...
+    ranks: Integers  # ... of each leaf: its rank, ascending within a size
+    size_of: Integers  # of each rank
+    leaf_of: Integers  # of each rank
+    first: Integers  # of each size: the first rank that waits, or _NO_RANK
+    found: Integers  # of each size: the next candidate of a scan, or _NO_RANK
 
 
-def new_waiting(num_jobs: int) -> Waiting:
-    """Return a tree for `num_jobs` ranks without any waiting job."""
-    first_leaf = 1 << max(0, num_jobs - 1).bit_length()
+def new_waiting(gpus: Integers) -> Waiting:
+    """Return the trees without any waiting job; `gpus` are those of each rank."""
+    sizes, size_of, counts = np.unique(gpus, return_inverse=True, return_counts=True)
+    ranks = np.argsort(size_of, kind="stable").astype(np.int64)
+    rank_first = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts)))
+    leaf_of = np.zeros(len(gpus), dtype=np.int64)
+    leaf_of[ranks] = np.arange(len(gpus)) - rank_first[size_of[ranks]]
+    num_leaves = np.array([1 << (int(count) - 1).bit_length() for count in counts], dtype=np.int64)
+    node_first = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(2 * num_leaves)))
     return Waiting(
-        gpus=np.full(2 * first_leaf, _NONE, dtype=np.int32),
-        duration=np.full(2 * first_leaf, np.inf),
-        first_leaf=first_leaf,
+        gpus=sizes.astype(np.int64),
+        node_first=node_first,
+        num_leaves=num_leaves,
+        shortest=np.full(node_first[-1], np.inf),
+        rank_first=rank_first,
+        ranks=ranks,
+        size_of=size_of.astype(np.int64),
+        leaf_of=leaf_of,
+        first=np.full(len(sizes), _NO_RANK, dtype=np.int64),
+        found=np.full(len(sizes), _NO_RANK, dtype=np.int64),
     )
 
 
 @kernel
-def join(waiting: Waiting, rank: int, gpus: int, duration: float) -> None:
+def join(waiting: Waiting, rank: int, duration: float) -> None:
     """Let a job wait."""
-    node = waiting.first_leaf + rank
-    waiting.gpus[node] = gpus
-    waiting.duration[node] = duration
-    node >>= 1
-    while node > 0 and (gpus < waiting.gpus[node] or duration < waiting.duration[node]):
-        waiting.gpus[node] = min(waiting.gpus[node], gpus)
-        waiting.duration[node] = min(waiting.duration[node], duration)
+    size = waiting.size_of[rank]
+    root, node = waiting.node_first[size], waiting.num_leaves[size] + waiting.leaf_of[rank]
+    while node > 0 and duration < waiting.shortest[root + node]:
+        waiting.shortest[root + node] = duration
         node >>= 1
+    waiting.first[size] = min(waiting.first[size], rank)
 
 
 @kernel
 def leave(waiting: Waiting, rank: int) -> None:
     """Let a job wait no longer."""
-    node = waiting.first_leaf + rank
-    waiting.gpus[node] = _NONE
-    waiting.duration[node] = np.inf
+    size = waiting.size_of[rank]
+    root, node = waiting.node_first[size], waiting.num_leaves[size] + waiting.leaf_of[rank]
+    waiting.shortest[root + node] = np.inf
     node >>= 1
     while node > 0:
-        gpus = min(waiting.gpus[2 * node], waiting.gpus[2 * node + 1])
-        duration = min(waiting.duration[2 * node], waiting.duration[2 * node + 1])
-        if gpus == waiting.gpus[node] and duration == waiting.duration[node]:
+        duration = min(waiting.shortest[root + 2 * node], waiting.shortest[root + 2 * node + 1])
+        if duration == waiting.shortest[root + node]:
             break
-        waiting.gpus[node] = gpus
-        waiting.duration[node] = duration
+        waiting.shortest[root + node] = duration
         node >>= 1
+    if waiting.first[size] == rank:
+        waiting.first[size] = _next_rank(waiting, size, waiting.leaf_of[rank] + 1, _ANY_DURATION)
 
 
 @part
 def waits(waiting: Waiting, rank: int) -> bool:
     """Whether the job of that rank waits."""
-    return waiting.gpus[waiting.first_leaf + rank] != _NONE
+    size = waiting.size_of[rank]
+    leaf = waiting.node_first[size] + waiting.num_leaves[size] + waiting.leaf_of[rank]
+    return waiting.shortest[leaf] < math.inf
 
 
 @kernel
 def head(waiting: Waiting) -> int:
     """Return the first rank at which a job waits, or NO_JOB."""
-    return next_candidate(waiting, 0, _NONE - 1, 0.0, _NONE - 1)
+    rank = _NO_RANK
+    for first in waiting.first:
+        rank = min(rank, first)
+    return rank if rank != _NO_RANK else NO_JOB
 
 
 @kernel
-def next_candidate(waiting: Waiting, rank: int, most_gpus: int, most_duration: float, extra: int) -> int:
-    """Return the first rank from `rank` on of a job that may step past the head, or NO_JOB.
-
-    That is one of at most `most_gpus` GPUs that is short enough, or of at most `extra` GPUs. A node whose
-    least values do not pass has no such job below it; one whose values pass may have none either, as
-    they can be those of two jobs.
-    """
-    if rank >= waiting.first_leaf:
-        return NO_JOB
-    node = waiting.first_leaf + rank
+def _next_rank(waiting: Waiting, size: int, leaf: int, longest: float) -> int:
+    """Return the first rank from a leaf on of a waiting job of a size that is no longer than `longest`."""
+    root, num_leaves = waiting.node_first[size], waiting.num_leaves[size]
+    if leaf >= num_leaves:
+        return _NO_RANK
+    node = num_leaves + leaf
     while True:
-        gpus = waiting.gpus[node]
-        if gpus <= most_gpus and (waiting.duration[node] <= most_duration or gpus <= extra):
-            if node >= waiting.first_leaf:
-                return node - waiting.first_leaf
+        if waiting.shortest[root + node] <= longest:
+            if node >= num_leaves:
+                return waiting.ranks[waiting.rank_first[size] + node - num_leaves]
             node *= 2
             continue
         while node & 1:  # a right child: the subtree of its parent is done
             node >>= 1
         if node == 0:
-            return NO_JOB
+            return _NO_RANK
         node += 1
+
+
+# A scan for candidates, which may step past the head: those of at most `idle` GPUs that are short enough, or
+# that have at most `extra` GPUs. Each size has its next candidate; the first of these is the next of all.
+
+
+@kernel
+def begin_scan(waiting: Waiting, rank: int, idle: int, window: float, extra: int) -> None:
+    """Find the first candidate of each size from `rank` on."""
+    for size in range(len(waiting.gpus)):
+        first, leaf = waiting.first[size], 0
+        is_possible = waiting.gpus[size] <= idle and first != _NO_RANK
+        if is_possible:
+            leaf = waiting.leaf_of[first] if rank <= first else _leaf_from(waiting, size, rank)
+        longest = _ANY_DURATION if waiting.gpus[size] <= extra else window
+        waiting.found[size] = _next_rank(waiting, size, leaf, longest) if is_possible else _NO_RANK
+
+
+@kernel
+def begin_scan_at(waiting: Waiting, rank: int, idle: int, window: float, extra: int) -> None:
+    """Find this one candidate, if it is one: all others are known to be none."""
+    size = waiting.size_of[rank]
+    waiting.found[:] = _NO_RANK
+    if waiting.gpus[size] <= idle:
+        leaf = waiting.node_first[size] + waiting.num_leaves[size] + waiting.leaf_of[rank]
+        if waiting.gpus[size] <= extra or waiting.shortest[leaf] <= window:
+            waiting.found[size] = rank
+
+
+@part
+def _leaf_from(waiting: Waiting, size: int, rank: int) -> int:
+    """Return the first leaf of a size with this rank or a later one."""
+    begin = waiting.rank_first[size]
+    low, high = begin, waiting.rank_first[size + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if waiting.ranks[middle] < rank:
+            low = middle + 1
+        else:
+            high = middle
+    return low - begin
+
+
+@kernel
+def next_candidate(waiting: Waiting) -> int:
+    """Return the rank of the next candidate of the scan, or NO_JOB."""
+    rank = _NO_RANK
+    for found in waiting.found:
+        rank = min(rank, found)
+    return rank if rank != _NO_RANK else NO_JOB
+
+
+@kernel
+def pass_over(waiting: Waiting, rank: int, window: float, extra: int) -> None:
+    """Go on behind a candidate that does not start."""
+    size = waiting.size_of[rank]
+    longest = _ANY_DURATION if waiting.gpus[size] <= extra else window
+    waiting.found[size] = _next_rank(waiting, size, waiting.leaf_of[rank] + 1, longest)
+
+
+@part
+def pass_over_size(waiting: Waiting, rank: int) -> None:
+    """Go on with the other sizes: no job of this size is a candidate any more."""
+    waiting.found[waiting.size_of[rank]] = _NO_RANK
+
+
+@kernel
+def fits(waiting: Waiting, idle: int) -> bool:
+    """Whether any waiting job needs no more than so many GPUs."""
+    for size in range(len(waiting.gpus)):
+        if waiting.gpus[size] > idle:
+            break
+        if waiting.first[size] != _NO_RANK:
+            return True
+    return False
 
 
 # Places in `counts`.
@@ -113,7 +212,11 @@ EXTRA = 4  # GPUs left over when it is kept
 NUM_RECORDS = 5
 PROMISED_AFTER = 6  # changes of the state: at a later change the promise may be another
 OLDEST = 7  # place in the order of arrivals: all jobs before it have started
-_NUM_COUNTS = 8
+NUM_PROMISES = 8  # so far
+SCANNED_AFTER = 9  # changes and promises after which all who wait were found to be no candidates
+IS_UNSURE = 10  # whether time alone can make one of them a candidate
+COUNTS_ONLY = 11  # whether the ghost knows only how many GPUs are idle, and not which
+_NUM_COUNTS = 12
 
 
 @by_pointer
@@ -125,9 +228,8 @@ class Course(NamedTuple):
     done: Integers  # of each job: iterations before time 0
     promise: Floats  # one number: when the head starts at the latest
     believed_until: Floats  # one number: until then nothing ends, by what was believed at the promise
-    alike: Integers  # of each job: a number for all jobs of its size, for which a rule chooses the same GPUs
-    unplaced_at: Integers  # of each such number: the changes after which no such job found a place ...
-    rejected_at: Integers  # ... or one that would outlast the promise was not admitted
+    unplaced_at: Integers  # of each size: the changes after which no such job found a place ...
+    rejected_at: Integers  # ... and promises after which one that outlasts the promise was not admitted
     promised: Floats  # of each job: the promise it was given when it came to the head; infinity if none
     backfilled: NDArray[np.bool_]  # of each job: it stepped past the head
     # The series: a record at every instant at which something happened.
@@ -153,24 +255,26 @@ class Stage(NamedTuple):
     rule: int
     own: Place | None  # a rule of the user's
     by_links: bool  # whether the rule may refuse a job for what is on links
+    by_count: bool  # whether it places every job for which enough GPUs are idle
+    by_size: bool  # whether it chooses the same GPUs for all jobs of a size until one starts or ends
     kappa: int
     longest_wait: float  # a job that has waited so long goes before all that have not
 
 
-def new_course(duration: Floats, done: Integers, alike: Integers, num_records: int) -> Course:
+def new_course(duration: Floats, done: Integers, num_sizes: int, num_records: int) -> Course:
     """Return a course at its beginning; `duration` is the believed best case of each job."""
-    num_jobs, num_kinds = len(duration), int(alike.max(initial=-1)) + 1
+    num_jobs = len(duration)
     counts = np.zeros(_NUM_COUNTS, dtype=np.int64)
     counts[PROMISED] = counts[LAST_PROMISED] = NO_JOB
+    counts[SCANNED_AFTER] = -1
     return Course(
         counts=counts,
         duration=duration,
         done=done,
         promise=np.zeros(1),
         believed_until=np.zeros(1),
-        alike=alike,
-        unplaced_at=np.full(num_kinds, -1, dtype=np.int64),
-        rejected_at=np.full(num_kinds, -1, dtype=np.int64),
+        unplaced_at=np.full(num_sizes, -1, dtype=np.int64),
+        rejected_at=np.full(num_sizes, -1, dtype=np.int64),
         promised=np.full(num_jobs, np.inf),
         backfilled=np.zeros(num_jobs, dtype=np.bool_),
         time=np.zeros(num_records),
@@ -178,6 +282,18 @@ def new_course(duration: Floats, done: Integers, alike: Integers, num_records: i
         busy=np.zeros(num_records, dtype=np.int32),
         contended=np.zeros(num_records, dtype=np.int32),
     )
+
+
+@part
+def version(stage: Stage) -> int:
+    """Return a number that grows with every change of the state and with every promise."""
+    return stage.state.counts[NUM_CHANGES] + stage.course.counts[NUM_PROMISES]
+
+
+@part
+def size_of(stage: Stage, job: int) -> int:
+    """Return the number of a job's size."""
+    return stage.waiting.size_of[stage.queue.rank[job]]
 
 
 @kernel

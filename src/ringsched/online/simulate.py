@@ -15,12 +15,13 @@ from ringsched.model.checks import choice, instance, integer, number
 from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, objective_named
 from ringsched.online.ahead import believed_problem
 from ringsched.online.dispatch import DONE, MORE, dispatch
-from ringsched.online.follow import NUM_ALONE, PLAN, STARTS_ALONE, follow, new_agenda
+from ringsched.online.follow import PLAN, follow, new_agenda
 from ringsched.online.outcome import OnlineRun, run_of_stage
 from ringsched.online.own import OnlinePolicy, run_own
 from ringsched.online.own import policy_of as own_policy_of
 from ringsched.online.planning import Planner
 from ringsched.online.queue import NUM_ARRIVED, NUM_WAITING, Stage
+from ringsched.online.rolling import Roller, roll
 from ringsched.online.settings import (
     BACKFILLS,
     EASY,
@@ -55,10 +56,11 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
     work_s = problem.pass_s
     exact = believed is problem
     backfills = settings.backfill == EASY
+    # Of jobs that are all there, the plan of the search itself is followed.
+    if policy.rolls and max((problem.release[job] for job in problem.queued), default=0) > 0:
+        return _rolled(problem, stage, Roller(believed, stage, settings), settings)
     agenda = new_agenda(stage.arrays)
     planner = Planner(believed, policy, settings) if policy.replans else None
-    # A search starts at once what can start at once; with a pause between plans it would come later.
-    agenda.counts[STARTS_ALONE] = "objective" in (policy.online or ()) and settings.every_s == 0
     # A rule of the user's runs as plain Python here.
     python = stage.arrays.python_only or stage.own is not None
     status = MORE
@@ -75,14 +77,25 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
         settings.on_progress(_standing(problem, stage, planner))
     if status != DONE:
         return None
-    num_plans = 0 if planner is None else planner.num_plans + int(agenda.counts[NUM_ALONE])
-    result = run_of_stage(stage, num_plans=num_plans)
+    result = run_of_stage(stage, num_plans=0 if planner is None else planner.num_plans)
     if policy.placement is not None and stage.own is not None:
         check_gpus(problem, result.as_run(), policy.placement)
     return result
 
 
-def _standing(problem: Problem, stage: Stage, planner: Planner | None) -> Standing:
+def _rolled(problem: Problem, stage: Stage, roller: Roller, settings: OnlineSettings) -> OnlineRun | None:
+    """Run all jobs to their end by the list of `rolling`."""
+    status = MORE
+    while status in (MORE, PLAN):
+        run = runnable(roll, python=stage.arrays.python_only, work_s=problem.pass_s)
+        status = run(stage, roller.task, roller.listed, _EVENTS_AT_A_TIME)
+        if status == PLAN:
+            roller.plan(stage)
+        settings.on_progress(_standing(problem, stage, roller))
+    return run_of_stage(stage, num_plans=roller.num_plans) if status == DONE else None
+
+
+def _standing(problem: Problem, stage: Stage, planner: Planner | Roller | None) -> Standing:
     counts = stage.course.counts
     num_waiting = int(counts[NUM_WAITING])
     num_come = int(counts[NUM_ARRIVED]) + len(problem.running)

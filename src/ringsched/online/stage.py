@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ringsched.engine.problem import Problem
-from ringsched.engine.state import NOT_STARTED, Arrays, Integers, arrays_of, new_state
+from ringsched.engine.state import NOT_STARTED, Arrays, arrays_of, new_state
 from ringsched.online.dispatch import begin
 from ringsched.online.queue import Stage, new_course, new_waiting
 from ringsched.online.settings import EASY, OnlineSettings
 from ringsched.policies.policy import ANY_ORDER, OWN_ORDER, Policy, priorities
 from ringsched.rules.runner import queue_of
 from ringsched.rules.shared import new_scratch
-from ringsched.rules.table import AS_PLANNED
+from ringsched.rules.table import AS_PLANNED, Rule
 
 
 def new_stage(problem: Problem, believed: Problem, policy: Policy, settings: OnlineSettings) -> Stage:
@@ -28,10 +30,9 @@ def new_stage(problem: Problem, believed: Problem, policy: Policy, settings: Onl
     kappa, priority = 0 if policy.replans else policy.kappa(problem), priorities(believed, order)
     queue = queue_of(believed, arrays, priority, seed=settings.seed if draws else None)
     rule = policy.placement if policy.placement is not None and not policy.replans else AS_PLANNED
+    waiting = new_waiting(arrays.gpus[queue.job_at])
     stage = Stage(
-        rule=rule.number,
-        own=rule.own,
-        by_links=rule.by_links,
+        **by_rule(arrays, rule),
         kappa=kappa,
         arrays=arrays,
         believed=_with_beliefs(arrays, believed),
@@ -39,11 +40,11 @@ def new_stage(problem: Problem, believed: Problem, policy: Policy, settings: Onl
         ghost=ghost,
         scratch=new_scratch(arrays),
         queue=queue,
-        waiting=new_waiting(problem.num_jobs),
+        waiting=waiting,
         course=new_course(
             np.array(believed.best_case, dtype=np.float64),
             np.array([job.done_iterations for job in problem.scenario.jobs], dtype=np.int64),
-            _alike(problem),
+            len(waiting.gpus),
             3 * problem.num_jobs + 2,
         ),
         num_gpus=problem.num_gpus,
@@ -57,6 +58,14 @@ def _with_beliefs(arrays: Arrays, believed: Problem) -> Arrays:
     return arrays._replace(iterations=np.array(believed.iterations, dtype=np.int64))
 
 
-def _alike(problem: Problem) -> Integers:
-    """Number the jobs by what a rule may ask of them: their size."""
-    return np.unique(np.array(problem.gpus, dtype=np.int64), return_inverse=True)[1].astype(np.int64)
+def by_rule(arrays: Arrays, rule: Rule) -> dict[str, Any]:
+    """Return what a stage knows of its rule, as its fields."""
+    # What a job with labels, a layout or windows finds depends on more than its size and the idle GPUs.
+    is_plain = rule.own is None and not arrays.permits.restricted.any()
+    return {
+        "rule": rule.number,
+        "own": rule.own,
+        "by_links": rule.by_links,
+        "by_count": is_plain and rule.by_count,
+        "by_size": is_plain and rule.by_size,
+    }

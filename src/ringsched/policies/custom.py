@@ -220,7 +220,7 @@ def job_view(problem: Problem, index: int) -> JobView:
     return JobView(
         name=job.name,
         gpus=job.gpus,
-        iterations=job.iterations,
+        iterations=problem.iterations[index] + job.done_iterations,  # as they are believed
         gradient_mb=job.gradient_mb,
         submit_s=job.submit_s,
         weight=job.weight,

@@ -51,7 +51,8 @@ def order_named(name: str) -> str:
 
 def priorities(problem: Problem, order: str) -> list[float]:
     """Return the sort key of every job under a named order."""
-    keys = [ORDERS[order](problem, job) for job in range(problem.num_jobs)]
+    key_of = ORDERS[order]
+    keys = [key_of(problem, job) for job in range(problem.num_jobs)]
     rank = (
         {key: at for at, key in enumerate(sorted(set(keys)))} if keys and isinstance(keys[0], tuple) else {}
     )
@@ -91,7 +92,6 @@ class Limits:
     should_stop: Callable[[], bool] = lambda: False
     when: Callable[[Progress], bool] | None = None  # looks at the progress and says when to end
     quick_bounds: bool = False  # no effort to prove a plan the best possible, where many are made
-    few_starts: bool = False  # a search begins with the simplest plans only, where very many are made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +187,8 @@ class Policy:
         Those that mean something to `simulate`; None if it knows nothing of jobs that arrive.
     replans
         In a simulation it re-plans when jobs arrive, instead of dispatching by its rule.
+    rolls
+        It re-plans by improving the list in force.
     """
 
     name: str
@@ -201,6 +203,7 @@ class Policy:
     online: frozenset[str] | None = None
     plans: bool = True
     replans: bool = False
+    rolls: bool = False
     counting_only: bool = False  # it plans only where one job less on a link never slows another
     certify: Certify | None = None  # given a bound on the makespan, in the clock's units
 

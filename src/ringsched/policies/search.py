@@ -44,7 +44,6 @@ _SCHEDULES_PER_START = 4
 _SCHEDULES_FOR_OTHERS = 400  # with fewer, only the paper's algorithm is tried besides
 # Jobs times servers up to which policies that bisect take no time to speak of.
 _SMALL = 300_000
-_FEW_ORDERS = ("shortest-first", "smallest-area-first")
 # Policies that a solution expresses, by its mode, and those that it does not.
 _BY_MODE = {
     TIGHT: "best fit",
@@ -113,7 +112,7 @@ class _Search:
 
     def _best_fit_runs(self) -> Iterator[Run]:
         """Yield what can be had at once."""
-        for order in _FEW_ORDERS if self.settings.limits.few_starts else ORDERS:
+        for order in ORDERS:
             candidate = solve_once(self.problem, self._in_order(order), BEST_FIT)
             assert candidate is not None  # best fit always comes to an end
             yield candidate.run
@@ -135,7 +134,7 @@ class _Search:
     def _other_runs(self, untried: dict[str, list[str]]) -> Iterator[Run]:
         """Yield runs of those policies, as far as the time or the number of schedules allows."""
         limits = self.settings.limits
-        if limits.few_starts or self.problem.num_jobs * self.problem.num_servers > _SMALL:
+        if self.problem.num_jobs * self.problem.num_servers > _SMALL:
             return
         few = limits.iterations is not None and limits.iterations < _SCHEDULES_FOR_OTHERS
         end_s = time.monotonic() + self._left_s(_OTHERS_SHARE)

@@ -174,6 +174,7 @@ POLICIES: tuple[Policy, ...] = (
         online=_PLANNING | _SEARCH | {"objective"},
         plans=False,
         replans=True,
+        rolls=True,
     ),
 )
 

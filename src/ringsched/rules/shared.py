@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import mul, truediv
 from typing import NamedTuple
 
 import numpy as np
@@ -33,12 +34,16 @@ def estimate(problem: Problem, job: int) -> float:
 
 def estimates_of(problem: Problem) -> list[float]:
     """Return ρ̂ of every job."""
-    return [estimate(problem, job) for job in range(problem.num_jobs)]
+    estimates = list(problem.best_case)
+    for at, job in enumerate(problem.scenario.jobs):
+        if job.estimate_s is not None:
+            estimates[at] = estimate(problem, at)
+    return estimates
 
 
 def overestimate(problem: Problem, estimates: Sequence[float]) -> float:
     """Return u >= 1: the most that an estimate is above a best case (section 5, part 3)."""
-    ratios = (value / best for value, best in zip(estimates, problem.best_case, strict=True))
+    ratios = map(truediv, estimates, problem.best_case)
     return max(1.0, max(ratios, default=1.0))
 
 
@@ -50,7 +55,7 @@ def charges(problem: Problem) -> list[int]:
     estimates = estimates_of(problem)
     u = overestimate(problem, estimates)
     result = [round(CHARGE_UNITS * value / u) for value in estimates]
-    if sum(charge * gpus for charge, gpus in zip(result, problem.gpus, strict=True)) > MAX_LOAD:
+    if sum(map(mul, result, problem.gpus)) > MAX_LOAD:
         raise InputError(
             "take too long in all for loads to be counted exactly", field="the jobs", place="jobs"
         )

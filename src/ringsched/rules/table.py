@@ -41,12 +41,18 @@ class Rule:
         Whether it may refuse a job for what is on links, although enough GPUs are idle.
     draws
         Whether it uses up the random numbers of the queue.
+    by_count
+        Whether it places every job for which enough GPUs are idle.
+    by_size
+        Whether it chooses the same GPUs for all jobs of a size, at any time, until a job starts or ends.
     """
 
     name: str
     place: Place
     by_links: bool = False
     draws: bool = False
+    by_count: bool = False
+    by_size: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.place, FunctionType):
@@ -94,18 +100,18 @@ OWN = -1
 _AS_PLANNED = 5
 # A new rule also needs a line in `ask`.
 RULES = (
-    Rule("first-fit", first_fit),
-    Rule("least-loaded", least_loaded),
+    Rule("first-fit", first_fit, by_count=True, by_size=True),
+    Rule("least-loaded", least_loaded, by_count=True, by_size=True),
     Rule("random", random_fit, draws=True),
-    Rule("best-fit", best_fit),
+    Rule("best-fit", best_fit, by_count=True, by_size=True),
     Rule("balanced", balanced),
     Rule("as-planned", as_planned, by_links=True),
-    Rule("least-workload", least_workload),
-    Rule("free-links", free_links, by_links=True),
+    Rule("least-workload", least_workload, by_count=True, by_size=True),
+    Rule("free-links", free_links, by_links=True, by_size=True),
     Rule("adaptive-overlap", adaptive_overlap, by_links=True),
-    Rule("quiet-links", quiet_links),
-    Rule("waiting-for-server", waiting_for_server, by_links=True),
-    Rule("few-on-links", few_on_links, by_links=True),
+    Rule("quiet-links", quiet_links, by_count=True, by_size=True),
+    Rule("waiting-for-server", waiting_for_server, by_links=True, by_size=True),
+    Rule("few-on-links", few_on_links, by_links=True, by_size=True),
 )
 (
     FIRST_FIT,

@@ -85,6 +85,7 @@ def _carry_all(
     at = _carry(state.finish, row, at, how)
     at = _carry(traffic.shared_gbps, row, at, how)
     at = _carry(traffic.free_gbps, row, at, how)
+    at = _carry(traffic.gbps, row, at, how)
     at = _carry(traffic.tau, row, at, how)
     num_floats = at - begin
     whole, begin = checkpoints.integers, number * checkpoints.num_integers

@@ -53,7 +53,7 @@ def _all(mode: int, *, block: bool) -> Manner:
 
 
 # Queues in which jobs overtake others, by the modes that are good most often: these first ...
-_OVERTAKING = (
+OVERTAKING = (
     Manner(PATIENT, QUIET),
     Manner(PATIENT, FLEXIBLE),
     Manner(PATIENT, QUIET, large_block=True),
@@ -98,16 +98,16 @@ def starts(
     `target` is a lower bound on the objective.
     """
     named = _orders(problem, priorities.values())
-    own = _orders(problem, _keys(problem, objective, target))
+    own = _orders(problem, keys_of(problem, objective, target))
     usable = set(usable_modes(problem))
     for orders, manners in (
-        (own[:1], _OVERTAKING[:4]),
+        (own[:1], OVERTAKING[:4]),
         (named, _SIMPLE[:2]),
-        (own[1:], _OVERTAKING),
-        (own[:1], _OVERTAKING[4:]),
+        (own[1:], OVERTAKING),
+        (own[:1], OVERTAKING[4:]),
         (named, _SIMPLE[2:]),
         (own, _OTHERS),
-        (named, _OVERTAKING),
+        (named, OVERTAKING),
     ):
         for manner in manners:
             if {manner.small, manner.large} <= usable:
@@ -115,7 +115,11 @@ def starts(
                     yield Start(order, manner)
 
 
-def _keys(problem: Problem, objective: Objective, target: float) -> list[list[float]]:
+def keys_of(problem: Problem, objective: Objective, target: float) -> list[list[float]]:
+    """Return sort keys of all jobs that suit the objective, the one that is good most often first.
+
+    `target` is a lower bound on the objective.
+    """
     sizes = list(zip(problem.best_case, problem.gpus, strict=True))
     if objective.is_last_finish:
         return [[-best * gpus**width for best, gpus in sizes] for width in _WIDTHS]

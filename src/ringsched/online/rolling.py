@@ -1,0 +1,351 @@
+"""Rolling: jobs start by a list, which a search improves from where it is when jobs have come.
+
+The list is a solution of the search: an order, and for each job how it is placed and whether it blocks. At
+every event the jobs in it are tried in order, as in the search itself. So the list needs no times, and it
+stays good if estimates are wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ringsched.contention.fabric import offsets
+from ringsched.contention.traffic import alone_gbps, tau_at
+from ringsched.engine.eligibility import Permits
+from ringsched.engine.events import advance, next_event, next_release, remaining_now, time_for
+from ringsched.engine.problem import Problem
+from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers, new_state
+from ringsched.jit import by_pointer, kernel, part, runnable
+from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_waiting
+from ringsched.online.follow import PLAN
+from ringsched.online.queue import NUM_ARRIVED, NUM_WAITING, Stage, fits, note_instant, outlive
+from ringsched.online.settings import OnlineSettings
+from ringsched.rules.shared import MAX_LOAD, Queue, new_scratch
+from ringsched.rules.table import place
+from ringsched.search.chain import Chain, copy_solution, descend, new_chain
+from ringsched.search.checkpoints import new_checkpoints
+from ringsched.search.modes import NUM_MODES, NUM_MOVED, PATIENT, QUIET
+from ringsched.search.solution import Solution, Task, new_solution, new_trace, new_walk, task_of
+from ringsched.search.starts import OVERTAKING, Start, keys_of
+
+MOST_PLANNED = 100  # jobs at the front of the list that a search may move
+MOST_STARTS = 12  # of a search, besides the list as it is
+_SCHEDULES_PER_START = 4
+_SLICE = 10  # schedules between two looks at the clock
+
+# Places in `counts`.
+NUM_LISTED = 0
+NUM_NEW = 1  # of them, since the last search
+_STAMP = 2
+_NUM_COUNTS = 3
+
+
+@by_pointer
+class RollingList(NamedTuple):
+    """The waiting jobs in the order in which they are tried, and how each is placed."""
+
+    counts: Integers
+    order: Integers
+    mode: Integers  # of each job
+    blocks: Integers  # of each job: 1 if those behind it wait until it has started
+    key: Floats  # of each job: a new one goes behind the last with a key that is no higher
+    alike: Integers  # of each kind and mode: jobs in the list
+    failed: Integers  # of each kind and mode: the stamp of when it could not be placed
+    next_plan: Floats  # one number: no search before
+    left: Floats  # of each running job: iterations, as they are believed when a search begins ...
+    least: Floats  # ... and how long they take at least
+
+
+def new_list(problem: Problem, task: Task, key: Floats) -> RollingList:
+    """Return an empty list, with what is known of each job that will be in it."""
+    num_jobs, num_classes = problem.num_jobs, NUM_MODES * (int(task.kind.max(initial=0)) + 1)
+    gpus = np.array(problem.gpus, dtype=np.int64)
+    return RollingList(
+        counts=np.zeros(_NUM_COUNTS, dtype=np.int64),
+        order=np.zeros(num_jobs, dtype=np.int64),
+        mode=np.where(gpus <= task.largest, PATIENT, QUIET).astype(np.int64),
+        blocks=np.zeros(num_jobs, dtype=np.int64),
+        key=key,
+        alike=np.zeros(num_classes, dtype=np.int64),
+        failed=np.zeros(num_classes, dtype=np.int64),
+        next_plan=np.full(1, -np.inf),
+        left=np.zeros(num_jobs),
+        least=np.zeros(num_jobs),
+    )
+
+
+@kernel
+def roll(stage: Stage, task: Task, listed: RollingList, most_events: int) -> int:
+    """Go through so many events, or to the end, or until a search is wanted."""
+    arrays, state, queue, course = stage.arrays, stage.state, stage.queue, stage.course
+    for _ in range(most_events):
+        first = course.counts[NUM_ARRIVED]
+        for at in range(first, first + arrive(stage)):
+            _enlist(task, listed, queue.arrivals[at])
+        # While no job fits, the order of those who wait makes no difference.
+        is_open = listed.counts[NUM_LISTED] > 1 and fits(stage.waiting, state.counts[NUM_IDLE])
+        if is_open and listed.counts[NUM_NEW] > 0 and state.now[0] >= listed.next_plan[0]:
+            believe_left(stage, listed)
+            return PLAN
+        _start_listed(stage, task, listed)
+        next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
+        instant = next_event(arrays, state, next_arrival, course.counts[NUM_WAITING] > 0)
+        note_instant(stage)
+        if is_open and listed.counts[NUM_NEW] > 0:
+            instant = min(instant, listed.next_plan[0])
+        if instant == math.inf:
+            return DONE if course.counts[NUM_WAITING] == 0 else STUCK
+        advance(arrays, state, instant)
+    return MORE
+
+
+@part
+def _enlist(task: Task, listed: RollingList, job: int) -> None:
+    """Put a new job into the list."""
+    at = listed.counts[NUM_LISTED]
+    while at > 0 and listed.key[listed.order[at - 1]] > listed.key[job]:
+        listed.order[at] = listed.order[at - 1]
+        at -= 1
+    listed.order[at] = job
+    listed.alike[task.kind[job] * NUM_MODES + listed.mode[job]] += 1
+    listed.counts[NUM_LISTED] += 1
+    listed.counts[NUM_NEW] += 1
+
+
+@part
+def _start_listed(stage: Stage, task: Task, listed: RollingList) -> None:
+    """Go through the list once and start each job that can be placed.
+
+    Jobs of one kind and mode are alike: if one of them cannot be placed, neither can the others until
+    another job has started.
+    """
+    arrays, state = stage.arrays, stage.state
+    listed.counts[_STAMP] += 1
+    num_open, num_kept, at = listed.counts[NUM_LISTED], 0, 0
+    while at < listed.counts[NUM_LISTED] and num_open > 0 and state.counts[NUM_IDLE] > 0:
+        job = listed.order[at]
+        at += 1
+        mode = listed.mode[job]
+        number = task.kind[job] * NUM_MODES + mode
+        is_placed = False
+        if listed.failed[number] != listed.counts[_STAMP]:
+            is_placed = _finds_place(stage, task, job, mode)
+            if is_placed:
+                start_waiting(stage, job)
+                listed.alike[number] -= 1
+                listed.counts[_STAMP] += 1
+                num_open = listed.counts[NUM_LISTED] - at + num_kept
+            elif task.alike[mode]:
+                listed.failed[number] = listed.counts[_STAMP]
+                num_open -= listed.alike[number]
+            else:
+                num_open -= 1
+        if not is_placed:
+            listed.order[num_kept] = job
+            num_kept += 1
+            if listed.blocks[job] == 1:
+                break
+    if num_kept < at:
+        for rest in range(at, listed.counts[NUM_LISTED]):
+            listed.order[num_kept + rest - at] = listed.order[rest]
+        listed.counts[NUM_LISTED] -= at - num_kept
+
+
+@part
+def _finds_place(stage: Stage, task: Task, job: int, mode: int) -> bool:
+    kappa = task.largest[job] if mode == PATIENT else task.kappa[mode]
+    limit = MAX_LOAD - stage.queue.charge[job]
+    return place(
+        stage.arrays, stage.state, stage.scratch, stage.queue, task.rule[mode], None, job, limit, kappa
+    )
+
+
+@part
+def believe_left(stage: Stage, listed: RollingList) -> None:
+    """Set how many iterations each running job is believed to have left, and how long they take at least."""
+    arrays, believed, state = stage.arrays, stage.believed, stage.state
+    links, traffic = arrays.links, state.traffic
+    for at in range(state.counts[NUM_RUNNING]):
+        job = state.heap[at]
+        left = remaining_now(arrays, state, job)
+        while left + (believed.iterations[job] - arrays.iterations[job]) <= 0:
+            outlive(stage, job)
+        # A part of an iteration that is left is one that is left.
+        left = max(1.0, math.ceil(left + (believed.iterations[job] - arrays.iterations[job])))
+        tau = tau_at(links, job, alone_gbps(links, traffic, job), traffic.num_servers[job])
+        listed.left[job] = left
+        listed.least[job] = min(
+            time_for(arrays, left, tau), state.start[job] + arrays.permits.limit[job] - state.now[0]
+        )
+
+
+class Roller:
+    """Improves the list by a search that begins with it."""
+
+    def __init__(self, problem: Problem, stage: Stage, settings: OnlineSettings) -> None:
+        self._settings = settings
+        self._every = problem.clock.release(settings.every_s)
+        self._job_s = problem.pass_s / max(1, problem.num_jobs)
+        self._work_s = problem.pass_s * max(1, settings.limits.iterations or 0)
+        self._orders = [np.array(key, dtype=np.float64) for key in keys_of(problem, settings.objective, 1.0)]
+        self._scratch = new_scratch(stage.arrays)
+        self.task = task_of(
+            problem, stage.believed, settings.objective, target=0.0, usable=tuple(range(NUM_MOVED))
+        )
+        self.listed = new_list(problem, self.task, self._orders[0])
+        self.num_plans = 0
+
+    def plan(self, stage: Stage) -> None:
+        """Search for a better order of the front of the list."""
+        listed, now = self.listed, float(stage.state.now[0])
+        front = listed.order[: min(int(listed.counts[NUM_LISTED]), MOST_PLANNED)].copy()
+        found = self._search(stage, front)
+        listed.order[: len(front)] = front[found.order]
+        listed.mode[front], listed.blocks[front] = found.mode[: len(front)], found.blocks[: len(front)]
+        jobs = listed.order[: listed.counts[NUM_LISTED]]
+        numbers = self.task.kind[jobs] * NUM_MODES + listed.mode[jobs]
+        listed.alike[:] = np.bincount(numbers, minlength=len(listed.alike))
+        listed.counts[NUM_NEW] = 0
+        listed.next_plan[0] = now + self._every if self._every > 0 else -math.inf
+        self.num_plans += 1
+
+    def _search(self, stage: Stage, front: Integers) -> Solution:
+        """Return the best solution found of the jobs at the front, numbered as they are listed."""
+        listed, num_queued = self.listed, len(front)
+        running = np.sort(stage.state.heap[: stage.state.counts[NUM_RUNNING]])
+        jobs = np.concatenate((front, running))
+        arrays = _part_of_arrays(stage, listed, jobs, num_queued)
+        task, queue = (
+            _part_of_task(self.task, stage, listed, jobs, num_queued),
+            _queue(stage, arrays, jobs, num_queued),
+        )
+        state, walk = new_state(arrays), new_walk(task, num_queued)
+        start = new_solution(len(jobs), np.arange(num_queued), listed.mode[jobs], listed.blocks[jobs])
+        num_events = len(jobs) + 1 + len(arrays.permits.reopenings)
+        chain = new_chain(
+            start,
+            new_trace(len(jobs), num_events + 1),
+            new_checkpoints(state, walk.values, walk.kept, num_events),
+            walk,
+            f"{self._settings.seed}/{self.num_plans}",
+        )
+        kernel_ = runnable(
+            descend, python=arrays.python_only, work_s=self._work_s, call_s=self._job_s * len(jobs)
+        )
+        cost = self._settings.objective.cost
+
+        def descends(steps: int, *, enters: bool = False) -> None:
+            kernel_(arrays, state, self._scratch, queue, task, chain, cost, cost, steps, enters)
+
+        descends(0, enters=True)
+        num_starts = self._enter_starts(chain, task, arrays, front, descends)
+        limits = self._settings.limits
+        if limits.time_limit_s is not None:
+            end_s, done = time.monotonic() + limits.time_limit_s, num_starts
+            while time.monotonic() < end_s and (limits.iterations is None or done < limits.iterations):
+                descends(_SLICE)
+                done += _SLICE
+        else:
+            descends(max(0, (limits.iterations or 0) - num_starts))
+        return chain.best
+
+    def _enter_starts(
+        self, chain: Chain, task: Task, arrays: Arrays, front: Integers, descends: Callable[..., None]
+    ) -> int:
+        """Try some of the starts of a search, others each time; go on from the best. Return how many."""
+        most = min(MOST_STARTS, (self._settings.limits.iterations or 0) // _SCHEDULES_PER_START)
+        pairs = [(order, manner) for manner in OVERTAKING for order in self._orders]
+        for at in range(most):
+            key, manner = pairs[(self.num_plans * most + at) % len(pairs)]
+            order = np.argsort(key[front], kind="stable")
+            copy_solution(Start(order, manner).solution(task, arrays.gpus), chain.new)
+            descends(0, enters=True)
+        if most > 0:
+            copy_solution(chain.best, chain.new)
+            descends(0, enters=True)
+        return most
+
+
+def _part_of_arrays(stage: Stage, listed: RollingList, jobs: Integers, num_queued: int) -> Arrays:
+    """Return the arrays of some of the jobs from now on, of which those behind the first few run."""
+    whole, now = stage.believed, stage.state.now[0]
+    gpus, iterations, running = whole.gpus[jobs], whole.iterations[jobs], jobs[num_queued:]
+    iterations[num_queued:] = listed.left[running]
+    limit = whole.permits.limit[jobs]
+    limit[num_queued:] -= now - stage.state.start[running]
+    most_links = np.diff(whole.links.entry_first)[jobs]
+    return whole._replace(
+        gpus=gpus,
+        gpu_first=offsets(gpus),
+        iterations=iterations,
+        permits=_permits(whole.permits, now)._replace(
+            restricted=whole.permits.restricted[jobs],
+            class_of=whole.permits.class_of[jobs],
+            parts=whole.permits.parts[jobs],
+            limit=limit,
+            longest=whole.permits.longest[jobs],
+        ),
+        links=whole.links._replace(
+            gpus=gpus,
+            entry_first=offsets(most_links),
+            exchange_gbit=whole.links.exchange_gbit[jobs],
+            reduce_s=whole.links.reduce_s[jobs],
+            compute_s=whole.links.compute_s[jobs],
+            backward_s=whole.links.backward_s[jobs],
+            overlap=whole.links.overlap[jobs],
+            entry_job=np.repeat(np.arange(len(jobs), dtype=np.int32), most_links),
+        ),
+    )
+
+
+def _permits(permits: Permits, now: float) -> Permits:
+    """Return the windows from now on."""
+    if len(permits.window_end) == 0:
+        return permits
+    is_ahead = permits.window_end > now
+    num_before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(is_ahead)))
+    return permits._replace(
+        window_first=num_before[permits.window_first],
+        window_begin=np.maximum(0.0, permits.window_begin[is_ahead] - now),
+        window_end=permits.window_end[is_ahead] - now,
+        reopenings=permits.reopenings[permits.reopenings > now] - now,
+    )
+
+
+def _part_of_task(task: Task, stage: Stage, listed: RollingList, jobs: Integers, num_queued: int) -> Task:
+    best_case = task.best_case[jobs]
+    best_case[num_queued:] = listed.least[jobs[num_queued:]]
+    gpus = stage.arrays.gpus[jobs]
+    peers = np.argsort(gpus[:num_queued], kind="stable")
+    return task._replace(
+        best_case=best_case,
+        weight=task.weight[jobs],
+        submit=task.submit[jobs] - stage.state.now[0],
+        kind=task.kind[jobs],
+        largest=task.largest[jobs],
+        peers=peers,
+        peer_first=np.searchsorted(gpus[peers], gpus, side="left"),
+        peer_end=np.searchsorted(gpus[peers], gpus, side="right"),
+        patience=max(200, 10 * num_queued),
+    )
+
+
+def _queue(stage: Stage, arrays: Arrays, jobs: Integers, num_queued: int) -> Queue:
+    whole, numbers = stage.queue, np.arange(len(jobs))
+    first = np.repeat(stage.arrays.gpu_first[jobs] - arrays.gpu_first[:-1], arrays.gpus)
+    return whole._replace(
+        release=np.zeros(len(jobs)),
+        arrivals=numbers[:num_queued],
+        rank=numbers,
+        job_at=numbers,
+        charge=whole.charge[jobs],
+        needed=whole.needed[jobs],
+        running=numbers[num_queued:],
+        planned=stage.state.gpus_of[first + np.arange(len(first))],
+        waiting=np.zeros(len(jobs), dtype=np.int64),
+    )

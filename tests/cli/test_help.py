@@ -167,7 +167,7 @@ SHELLS: list[type[ShellComplete]] = [BashComplete, ZshComplete, FishComplete]
         (["plan"], "--max", ["--max-schedules", "--max-wait"]),
         (["plan", "--policy"], "sj", ["sjf-bco"]),
         (["compare", "--policies"], "fifo,sjf", ["fifo,sjf-bco"]),
-        (["plan", "--objective"], "m", ["makespan", "mean-completion"]),
+        (["plan", "--objective"], "m", ["makespan", "mean-completion", "max-slowdown"]),
         (["plan", "--order"], "sh", ["shortest-first"]),
         (["plan", "--set"], "inter", ["inter_server_gbps="]),
         (["simulate", "--backfill"], "e", ["easy"]),

@@ -11,7 +11,7 @@ from ringsched.bounds.large_jobs import long_jobs, server_classes
 from ringsched.bounds.link_time import levels_of, shared_links
 from ringsched.bounds.makespan import core_bounds, side_by_side, wide_jobs, work_left
 from ringsched.bounds.priced_placements import priced_placements
-from ringsched.bounds.slowdown import due_work
+from ringsched.bounds.slowdown import due_work, earliest_ends
 from ringsched.bounds.ways import ways_of
 from ringsched.bounds.work import work_of
 from ringsched.engine.problem import Problem
@@ -84,9 +84,11 @@ def _alone(problem: Problem, objective: Objective) -> Iterator[Bound]:
 
 def _slowdown(problem: Problem, objective: Objective) -> Iterator[Bound]:
     fastest = fastest_of(problem)
-    alone = best_cases(problem, fastest, objective)
+    ways = ways_of(problem, fastest)
+    alone = earliest_ends(problem, ways)
+    yield best_cases(problem, fastest, objective)
     yield alone
-    if (bound := due_work(problem, fastest, least=alone.value_s)) is not None:
+    if (bound := due_work(problem, fastest, ways, least=alone.value_s)) is not None:
         yield bound
 
 

@@ -91,6 +91,7 @@ REASONS: dict[str, Callable[[Bound], str]] = {
         f"every job at its best start, if GPUs cost less and less until {_time(bound, 'until_s')}"
     ),
     "priced-placements": _priced,
+    "earliest-ends": lambda bound: f"{bound.terms['job']} cannot end before {_time(bound, 'end_s')}",
     "due-work": lambda bound: (
         f"until {_time(bound, 'until_s')}{_after(bound, 'from_s')}, {bound.terms['gpus']} GPUs cannot do "
         "what would be due if all slowdowns were smaller"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.bounds.fastest import Fastest
+from ringsched.bounds.ways import Ways
 from ringsched.engine.problem import Problem
 from ringsched.model import Bound
 from ringsched.model.objective import SHORTEST_S
@@ -30,7 +31,7 @@ class _Jobs:
 
     gpus: Floats
     submit: Floats
-    release: Floats
+    release: Floats  # from when on its last d can run
     best_case: Floats  # what slowdowns count in
     duration: Floats  # the shortest
     is_running: NDArray[np.bool_]  # from the origin on
@@ -47,25 +48,41 @@ class _Jobs:
         return left
 
 
-def due_work(problem: Problem, fastest: Fastest, *, least: float) -> Bound | None:
+def earliest_ends(problem: Problem, ways: Ways) -> Bound:
+    """No queued job starts before running jobs leave it enough GPUs."""
+    clock, ends = problem.clock, ways.earliest_ends(problem.num_jobs)
+    slowdowns = [
+        (clock.seconds(end) - (job.submit_s - problem.origin_s)) / max(SHORTEST_S, clock.seconds(best))
+        for end, job, best in zip(ends, problem.scenario.jobs, problem.best_case, strict=True)
+    ]
+    worst = slowdowns.index(max(slowdowns))
+    return Bound(
+        name="earliest-ends",
+        value_s=slowdowns[worst],
+        terms={"job": problem.scenario.jobs[worst].name, "end_s": clock.seconds(ends[worst])},
+    )
+
+
+def due_work(problem: Problem, fastest: Fastest, ways: Ways, *, least: float) -> Bound | None:
     """If no slowdown is above S, every job has a deadline, and its work must be done between release and it.
 
-    Between the instants t and u a job runs for at least the part that lies there if it starts at its
-    release, or, if less, if it ends at its deadline; a running job starts at 0. N GPUs have no more than
-    N (u - t) for all of them. The bound is the largest S at which that is a contradiction; None if it is not
-    above `least`.
+    Take the last d of its run, which end no earlier than its earliest end. Between the instants t and u lies
+    at least the part that lies there if they end then, or, if less, if they end at the deadline; a running
+    job runs from 0. N GPUs have no more than N (u - t) for all of them. The bound is the largest S at which
+    that is a contradiction; None if it is not above `least`.
     """
     clock = problem.clock
+    duration = np.array([ways.running.get(job, best) for job, best in enumerate(fastest.best)], dtype=float)
     jobs = _Jobs(
         gpus=np.array(problem.gpus, dtype=np.float64),
         submit=np.array([clock.units(job.submit_s - problem.origin_s) for job in problem.scenario.jobs]),
-        release=np.array(fastest.start, dtype=np.float64),
+        release=np.array(ways.earliest_ends(problem.num_jobs), dtype=np.float64) - duration,
         best_case=np.maximum(np.array(problem.best_case, dtype=np.float64), clock.units(SHORTEST_S)),
-        duration=np.array(fastest.best, dtype=np.float64),
+        duration=duration,
         is_running=np.array([job in problem.running for job in range(problem.num_jobs)]),
     )
     slowdown, window = least, None
-    for begin in _instants(jobs.release):
+    for begin in _instants(np.append(jobs.release, 0.0)):
         for _ in range(MOST_ROUNDS):
             end = _worst_end(jobs, problem.num_gpus, begin, slowdown)
             if end is None:
@@ -86,7 +103,7 @@ def due_work(problem: Problem, fastest: Fastest, *, least: float) -> Bound | Non
 
 
 def _instants(releases: Floats) -> list[float]:
-    """Return releases at which windows begin; of many jobs only some."""
+    """Return instants at which windows begin; of many jobs only some."""
     distinct: Floats = np.unique(releases)
     most = max(LEAST_INSTANTS, EFFORT // len(releases))
     if len(distinct) > most:

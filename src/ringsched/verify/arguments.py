@@ -21,7 +21,7 @@ from ringsched.verify.bounds import (
 )
 from ringsched.verify.clock import Clock
 from ringsched.verify.iteration_time import Network
-from ringsched.verify.placements import after_running, few_at_once, required_servers, shared_links
+from ringsched.verify.placements import Placements, after_running, few_at_once, required_servers, shared_links
 from ringsched.verify.prices import priced_placements_s
 from ringsched.verify.terms import BadTerms, Terms, above_0, instant, whole
 from ringsched.verify.verdict import Violation, shown
@@ -202,8 +202,8 @@ def due_work(facts: Facts, best_s: Sequence[float], terms: Terms) -> float:
     """Return the largest slowdown at which more work is due within a window than its GPUs can do.
 
     Each job must end by its submit + slowdown x best case. As the slowdown falls, the part of its run that
-    must lie in the window grows at the pace of its best case, until it is what a start at the release
-    leaves for the window. A running job is in it as long as it takes at least.
+    must lie in the window grows at the pace of its best case, until it is what its earliest end leaves for
+    the window. A running job is in it until its earliest end.
     """
     unit_s, clock = facts.scenario.time.unit_s, facts.clock
     begin, end = instant(facts, terms, "from_s"), above_0(terms, "until_s") / unit_s
@@ -211,10 +211,10 @@ def due_work(facts: Facts, best_s: Sequence[float], terms: Terms) -> float:
         raise BadTerms("needs a term until_s after from_s")
     room = facts.capacity * (end - begin) * (1 + DUE_MARGIN)
     bends: list[tuple[float, float]] = []  # slowdown, and by how much GPU-time grows faster below it
-    for job, release, duration, own_s in zip(
-        facts.scenario.jobs, facts.releases, facts.best, best_s, strict=True
+    for job, (soonest, duration), own_s in zip(
+        facts.scenario.jobs, Placements(facts).spans, best_s, strict=True
     ):
-        most = min(duration, release + duration - begin, end - begin)
+        most = min(duration, soonest - begin, end - begin)
         if most <= 0:
             continue
         if job.running_on is not None:  # since 0, whatever its deadline
@@ -293,7 +293,7 @@ def _known(facts: Facts, objective: str, best_s: Sequence[float]) -> dict[str, f
 
 def _further(objective: str) -> list[str]:
     if is_slowdown(objective):
-        return ["due-work"]
+        return ["earliest-ends", "due-work"]
     return [*MAKESPAN] if is_makespan(objective) else [*MEANS]
 
 
@@ -308,7 +308,10 @@ def _value(
     if is_makespan(objective):
         return facts.clock.length_s(MAKESPAN[bound.name](facts, bound.terms))
     if is_slowdown(objective):
-        return due_work(facts, best_s, bound.terms)
+        if bound.name == "due-work":
+            return due_work(facts, best_s, bound.terms)
+        ends_s = [facts.clock.length_s(end) for end, _ in Placements(facts).spans]
+        return max_slowdown(facts.scenario, ends_s, best_s, facts.clock.origin_s)
     return MEANS[bound.name](facts, bound.terms, is_weighted(objective))
 
 

@@ -88,6 +88,4 @@ def _finds_place(stage: Stage, job: int) -> bool:
     if stage.by_count:
         return ghost.counts[NUM_IDLE] >= stage.believed.gpus[job]
     limit = MAX_LOAD - queue.charge[job]
-    return place(
-        stage.believed, ghost, stage.scratch, queue, stage.rule, stage.own, job, limit, stage.kappa
-    )
+    return place(stage.believed, ghost, stage.scratch, queue, stage.rule, stage.own, job, limit, stage.kappa)

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.event_loops`: other event loops beside the simulation, and an online policy in Python.
+"""`python -m benchmarks.event_loops`: other event loops beside ours, and a policy in Python.
 
-SimPy's model computes the same starts and finishes. The bare loops know no placement and no contention: a job
-waits until enough GPUs are free, in order of arrival. So they bound from below what any simulation of the same
-jobs takes. The loop in C is compiled here.
+SimPy's model computes the same starts and finishes. The bare loops know no placement and no contention: a
+job waits until enough GPUs are free, in order of arrival. So they bound from below what any simulation of
+the same jobs takes. The loop in C is compiled here.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def event_loops() -> dict[str, Any]:
     started = time.perf_counter()
     starts_s, finishes_s = simpy_model.run(scenario)
     in_simpy = time.perf_counter() - started
-    assert np.allclose(simulation.start_s, starts_s) and np.allclose(simulation.finish_s, finishes_s)
+    assert np.allclose(simulation.start_s, starts_s)
+    assert np.allclose(simulation.finish_s, finishes_s)
     return {
         "bare loop in C, jobs/s": NUM_JOBS / in_c,
         "bare loop in Python, jobs/s": NUM_JOBS / in_python,

@@ -64,4 +64,6 @@ def test_the_command_prints_the_same_numbers(tmp_path: Path) -> None:
     text = CliRunner().invoke(command, ["simulate", str(path)]).stdout
     assert "lower bound" in text
     assert "longest wait" in text
-    assert "(1 GPU)" in text and "GPUs)" in text and "2 GPU)" not in text
+    assert "(1 GPU)" in text
+    assert "GPUs)" in text
+    assert "2 GPU)" not in text

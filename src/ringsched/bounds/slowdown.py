@@ -151,8 +151,8 @@ def largest_contradiction(jobs: _Jobs, num_gpus: int, begin: float, end: float) 
     fits = num_gpus * (end - begin) * (1 + MARGIN) - taken
     if not chosen.any():
         return 0.0
-    best_case, room = jobs.best_case[chosen], (end + jobs.duration - jobs.submit)[chosen]
-    none, full = room / best_case, (room - work[chosen]) / best_case
+    best_case, slack = jobs.best_case[chosen], (end + jobs.duration - jobs.submit)[chosen]
+    none, full = slack / best_case, (slack - work[chosen]) / best_case
     slopes = (jobs.gpus[chosen] * best_case).repeat(2) * np.tile([1.0, -1.0], len(none))
     bends = np.column_stack((none, full)).ravel()
     order = np.argsort(-bends, kind="stable")

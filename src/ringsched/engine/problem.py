@@ -235,10 +235,13 @@ def _durations(
     clock: Clock, iterations: Sequence[int], rates: Sequence[float], kind_of: Sequence[int]
 ) -> list[float]:
     """Return how long each job takes at the rate of its kind."""
-    rate = np.array(rates, dtype=np.int64 if clock.slotted else np.float64)[kind_of]
     counts = np.array(iterations, dtype=np.int64)
-    with np.errstate(over="ignore"):  # refused as too long
-        durations: list[float] = (-(-counts // rate) if clock.slotted else counts * rate).tolist()
+    durations: list[float]
+    if clock.slotted:
+        durations = (-(-counts // np.array(rates, dtype=np.int64)[kind_of])).tolist()
+    else:
+        with np.errstate(over="ignore"):  # refused as too long
+            durations = (counts * np.array(rates, dtype=np.float64)[kind_of]).tolist()
     return durations
 
 

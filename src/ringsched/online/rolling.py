@@ -19,23 +19,25 @@ from ringsched.contention.traffic import alone_gbps, tau_at
 from ringsched.engine.eligibility import Permits
 from ringsched.engine.events import advance, next_event, next_release, remaining_now, time_for
 from ringsched.engine.problem import Problem
-from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers, new_state
+from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers, State, new_state
 from ringsched.jit import by_pointer, kernel, part, runnable
 from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_waiting
 from ringsched.online.follow import PLAN
 from ringsched.online.queue import NUM_ARRIVED, NUM_WAITING, Stage, fits, note_instant, outlive
 from ringsched.online.settings import OnlineSettings
-from ringsched.rules.shared import MAX_LOAD, Queue, new_scratch
+from ringsched.rules.shared import MAX_LOAD, Queue, Scratch, new_scratch
 from ringsched.rules.table import place
-from ringsched.search.chain import Chain, copy_solution, descend, new_chain
+from ringsched.search.chain import BEST, Chain, copy_solution, descend, new_chain
 from ringsched.search.checkpoints import new_checkpoints
-from ringsched.search.modes import NUM_MODES, NUM_MOVED, PATIENT, QUIET
+from ringsched.search.modes import FREE, NUM_MODES, NUM_MOVED, PATIENT
 from ringsched.search.solution import Solution, Task, new_solution, new_trace, new_walk, task_of
-from ringsched.search.starts import OVERTAKING, Start, keys_of
+from ringsched.search.starts import OVERTAKING, Manner, Start, keys_of
 
 MOST_PLANNED = 100  # jobs at the front of the list that a search may move
 MOST_STARTS = 12  # of a search, besides the list as it is
 _SCHEDULES_PER_START = 4
+MARGIN = 0.005  # of the objective, for those who wait and run now
+USUAL = Manner(FREE, FREE, small_block=True, large_block=True)  # how jobs are placed in the usual list
 _SLICE = 10  # schedules between two looks at the clock
 
 # Places in `counts`.
@@ -64,12 +66,11 @@ class RollingList(NamedTuple):
 def new_list(problem: Problem, task: Task, key: Floats) -> RollingList:
     """Return an empty list, with what is known of each job that will be in it."""
     num_jobs, num_classes = problem.num_jobs, NUM_MODES * (int(task.kind.max(initial=0)) + 1)
-    gpus = np.array(problem.gpus, dtype=np.int64)
     return RollingList(
         counts=np.zeros(_NUM_COUNTS, dtype=np.int64),
         order=np.zeros(num_jobs, dtype=np.int64),
-        mode=np.where(gpus <= task.largest, PATIENT, QUIET).astype(np.int64),
-        blocks=np.zeros(num_jobs, dtype=np.int64),
+        mode=np.full(num_jobs, FREE, dtype=np.int64),
+        blocks=np.ones(num_jobs, dtype=np.int64),
         key=key,
         alike=np.zeros(num_classes, dtype=np.int64),
         failed=np.zeros(num_classes, dtype=np.int64),
@@ -124,7 +125,7 @@ def _start_listed(stage: Stage, task: Task, listed: RollingList) -> None:
     Jobs of one kind and mode are alike: if one of them cannot be placed, neither can the others until
     another job has started.
     """
-    arrays, state = stage.arrays, stage.state
+    state = stage.state
     listed.counts[_STAMP] += 1
     num_open, num_kept, at = listed.counts[NUM_LISTED], 0, 0
     while at < listed.counts[NUM_LISTED] and num_open > 0 and state.counts[NUM_IDLE] > 0:
@@ -187,88 +188,124 @@ def believe_left(stage: Stage, listed: RollingList) -> None:
 class Roller:
     """Improves the list by a search that begins with it."""
 
-    def __init__(self, problem: Problem, stage: Stage, settings: OnlineSettings) -> None:
-        self._settings = settings
+    def __init__(self, problem: Problem, stage: Stage, settings: OnlineSettings, *, exact: bool) -> None:
+        self._settings, self._exact = settings, exact
         self._every = problem.clock.release(settings.every_s)
         self._job_s = problem.pass_s / max(1, problem.num_jobs)
         self._work_s = problem.pass_s * max(1, settings.limits.iterations or 0)
-        self._orders = [np.array(key, dtype=np.float64) for key in keys_of(problem, settings.objective, 1.0)]
+        self._keys = [np.array(key, dtype=np.float64) for key in keys_of(problem, settings.objective, 1.0)]
         self._scratch = new_scratch(stage.arrays)
         self.task = task_of(
             problem, stage.believed, settings.objective, target=0.0, usable=tuple(range(NUM_MOVED))
         )
-        self.listed = new_list(problem, self.task, self._orders[0])
+        self.listed = new_list(problem, self.task, self._keys[0])
         self.num_plans = 0
 
     def plan(self, stage: Stage) -> None:
-        """Search for a better order of the front of the list."""
+        """Search for a better list of those who go first by their keys; the others stay behind them.
+
+        What is good for those who wait now is not always good for those who will come. So the list is the
+        usual one, in which each job blocks those behind it, unless another is better by a margin.
+        """
         listed, now = self.listed, float(stage.state.now[0])
-        front = listed.order[: min(int(listed.counts[NUM_LISTED]), MOST_PLANNED)].copy()
-        found = self._search(stage, front)
-        listed.order[: len(front)] = front[found.order]
+        in_force = listed.order[: listed.counts[NUM_LISTED]].copy()
+        jobs = np.sort(in_force)
+        jobs = jobs[np.argsort(listed.key[jobs], kind="stable")]
+        front = jobs[:MOST_PLANNED]
+        found = self._search(stage, front, in_force[np.isin(in_force, front)])
+        listed.order[: len(jobs)] = np.concatenate((front[found.order], jobs[MOST_PLANNED:]))
+        listed.mode[jobs], listed.blocks[jobs] = FREE, 1
         listed.mode[front], listed.blocks[front] = found.mode[: len(front)], found.blocks[: len(front)]
-        jobs = listed.order[: listed.counts[NUM_LISTED]]
         numbers = self.task.kind[jobs] * NUM_MODES + listed.mode[jobs]
         listed.alike[:] = np.bincount(numbers, minlength=len(listed.alike))
         listed.counts[NUM_NEW] = 0
         listed.next_plan[0] = now + self._every if self._every > 0 else -math.inf
         self.num_plans += 1
 
-    def _search(self, stage: Stage, front: Integers) -> Solution:
-        """Return the best solution found of the jobs at the front, numbered as they are listed."""
-        listed, num_queued = self.listed, len(front)
+    def _search(self, stage: Stage, front: Integers, in_force: Integers) -> Solution:
+        """Return the best solution of the jobs at the front, numbered as they are there.
+
+        It begins with the usual list, the one in force, and some of the starts of any search.
+        """
+        listed, num_queued, limits = self.listed, len(front), self._settings.limits
         running = np.sort(stage.state.heap[: stage.state.counts[NUM_RUNNING]])
         jobs = np.concatenate((front, running))
         arrays = _part_of_arrays(stage, listed, jobs, num_queued)
-        task, queue = (
-            _part_of_task(self.task, stage, listed, jobs, num_queued),
-            _queue(stage, arrays, jobs, num_queued),
+        task = _part_of_task(self.task, stage, listed, jobs, num_queued)
+        usual = Start(np.arange(num_queued), USUAL).solution(task, arrays.gpus)
+        chain = _chain(usual, arrays, task, f"{self._settings.seed}/{self.num_plans}")
+        search = _Descent(
+            runnable(descend, python=arrays.python_only, work_s=self._work_s, call_s=self._job_s * len(jobs)),
+            (arrays, new_state(arrays), self._scratch, _queue(stage, arrays, jobs, num_queued), task, chain),
+            self._settings.objective.cost,
         )
-        state, walk = new_state(arrays), new_walk(task, num_queued)
-        start = new_solution(len(jobs), np.arange(num_queued), listed.mode[jobs], listed.blocks[jobs])
-        num_events = len(jobs) + 1 + len(arrays.permits.reopenings)
-        chain = new_chain(
-            start,
-            new_trace(len(jobs), num_events + 1),
-            new_checkpoints(state, walk.values, walk.kept, num_events),
-            walk,
-            f"{self._settings.seed}/{self.num_plans}",
+        search.enter(usual)
+        usual_value = float(chain.values[BEST])
+        others = self._starts(task, arrays, front, in_force)
+        for start in others:
+            search.enter(start)
+        search.enter(chain.best)
+        search.descend(
+            limits.time_limit_s, None if limits.iterations is None else limits.iterations - len(others)
         )
-        kernel_ = runnable(
-            descend, python=arrays.python_only, work_s=self._work_s, call_s=self._job_s * len(jobs)
-        )
-        cost = self._settings.objective.cost
+        return chain.best if chain.values[BEST] <= usual_value * (1 - MARGIN) else usual
 
-        def descends(steps: int, *, enters: bool = False) -> None:
-            kernel_(arrays, state, self._scratch, queue, task, chain, cost, cost, steps, enters)
+    def _starts(self, task: Task, arrays: Arrays, front: Integers, in_force: Integers) -> list[Solution]:
+        """Return the list in force, and some of the starts of a search, others each time.
 
-        descends(0, enters=True)
-        num_starts = self._enter_starts(chain, task, arrays, front, descends)
-        limits = self._settings.limits
-        if limits.time_limit_s is not None:
-            end_s, done = time.monotonic() + limits.time_limit_s, num_starts
-            while time.monotonic() < end_s and (limits.iterations is None or done < limits.iterations):
-                descends(_SLICE)
-                done += _SLICE
-        else:
-            descends(max(0, (limits.iterations or 0) - num_starts))
-        return chain.best
+        The list in force is of no use where it was made for estimates that have turned out to be wrong.
+        """
+        most = min(MOST_STARTS, (self._settings.limits.iterations or MOST_STARTS) // _SCHEDULES_PER_START)
+        if most == 0:
+            return []
+        solutions = []
+        if self._exact:
+            place = {job: at for at, job in enumerate(front.tolist())}
+            order = np.array([place[job] for job in in_force.tolist()], dtype=np.int64)
+            mode, blocks = np.zeros((2, len(arrays.gpus)), dtype=np.int64)
+            mode[: len(front)], blocks[: len(front)] = self.listed.mode[front], self.listed.blocks[front]
+            solutions.append(new_solution(len(arrays.gpus), order, mode, blocks))
+        num_others = most - len(solutions)
+        pairs = [(key, manner) for manner in OVERTAKING for key in self._keys]
+        for at in range(num_others):
+            key, manner = pairs[(self.num_plans * num_others + at) % len(pairs)]
+            start = Start(np.argsort(key[front], kind="stable"), manner)
+            solutions.append(start.solution(task, arrays.gpus))
+        return solutions
 
-    def _enter_starts(
-        self, chain: Chain, task: Task, arrays: Arrays, front: Integers, descends: Callable[..., None]
-    ) -> int:
-        """Try some of the starts of a search, others each time; go on from the best. Return how many."""
-        most = min(MOST_STARTS, (self._settings.limits.iterations or 0) // _SCHEDULES_PER_START)
-        pairs = [(order, manner) for manner in OVERTAKING for order in self._orders]
-        for at in range(most):
-            key, manner = pairs[(self.num_plans * most + at) % len(pairs)]
-            order = np.argsort(key[front], kind="stable")
-            copy_solution(Start(order, manner).solution(task, arrays.gpus), chain.new)
-            descends(0, enters=True)
-        if most > 0:
-            copy_solution(chain.best, chain.new)
-            descends(0, enters=True)
-        return most
+
+class _Descent:
+    """One chain of a search, as Python steers it."""
+
+    def __init__(
+        self,
+        run: Callable[..., None],
+        given: tuple[Arrays, State, Scratch, Queue, Task, Chain],
+        cost: int,
+    ) -> None:
+        self._run, self._given, self._cost = run, given, cost
+
+    def enter(self, solution: Solution) -> None:
+        """Go on from a solution."""
+        copy_solution(solution, self._given[-1].new)
+        self._run(*self._given, self._cost, self._cost, 0, True)
+
+    def descend(self, time_limit_s: float | None, schedules: int | None) -> None:
+        """Try so many schedules, or as many as there is time for."""
+        if time_limit_s is None:
+            self._run(*self._given, self._cost, self._cost, max(0, schedules or 0), False)
+            return
+        end_s, done = time.monotonic() + time_limit_s, 0
+        while time.monotonic() < end_s and (schedules is None or done < schedules):
+            self._run(*self._given, self._cost, self._cost, _SLICE, False)
+            done += _SLICE
+
+
+def _chain(start: Solution, arrays: Arrays, task: Task, seed: str) -> Chain:
+    num_jobs, num_queued = len(arrays.gpus), len(start.order)
+    num_events, walk = num_jobs + 1 + len(arrays.permits.reopenings), new_walk(task, num_queued)
+    checkpoints = new_checkpoints(new_state(arrays), walk.values, walk.kept, num_events)
+    return new_chain(start, new_trace(num_jobs, num_events + 1), checkpoints, walk, seed)
 
 
 def _part_of_arrays(stage: Stage, listed: RollingList, jobs: Integers, num_queued: int) -> Arrays:
@@ -308,7 +345,7 @@ def _permits(permits: Permits, now: float) -> Permits:
     if len(permits.window_end) == 0:
         return permits
     is_ahead = permits.window_end > now
-    num_before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(is_ahead)))
+    num_before = offsets(is_ahead.astype(np.int64))
     return permits._replace(
         window_first=num_before[permits.window_first],
         window_begin=np.maximum(0.0, permits.window_begin[is_ahead] - now),

@@ -58,7 +58,7 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
     backfills = settings.backfill == EASY
     # Of jobs that are all there, the plan of the search itself is followed.
     if policy.rolls and max((problem.release[job] for job in problem.queued), default=0) > 0:
-        return _rolled(problem, stage, Roller(believed, stage, settings), settings)
+        return _rolled(problem, stage, Roller(believed, stage, settings, exact=exact), settings)
     agenda = new_agenda(stage.arrays)
     planner = Planner(believed, policy, settings) if policy.replans else None
     # A rule of the user's runs as plain Python here.
@@ -109,7 +109,7 @@ def _standing(problem: Problem, stage: Stage, planner: Planner | Roller | None) 
 
 
 # Of `rolling`, unless told otherwise: fewer for each plan where there are many.
-SCHEDULES_A_PLAN, FEWEST_SCHEDULES, SCHEDULES_IN_ALL = 1000, 20, 200_000
+SCHEDULES_A_PLAN, FEWEST_SCHEDULES, SCHEDULES_IN_ALL = 1000, 8, 30_000
 MOST_ERROR = 1000.0
 
 

@@ -209,7 +209,7 @@ def due_work(facts: Facts, best_s: Sequence[float], terms: Terms) -> float:
     begin, end = instant(facts, terms, "from_s"), above_0(terms, "until_s") / unit_s
     if end <= begin:
         raise BadTerms("needs a term until_s after from_s")
-    room = facts.capacity * (end - begin) * (1 + DUE_MARGIN)
+    slack = facts.capacity * (end - begin) * (1 + DUE_MARGIN)
     bends: list[tuple[float, float]] = []  # slowdown, and by how much GPU-time grows faster below it
     for job, (soonest, duration), own_s in zip(
         facts.scenario.jobs, Placements(facts).spans, best_s, strict=True
@@ -218,15 +218,15 @@ def due_work(facts: Facts, best_s: Sequence[float], terms: Terms) -> float:
         if most <= 0:
             continue
         if job.running_on is not None:  # since 0, whatever its deadline
-            room -= job.gpus * most
+            slack -= job.gpus * most
             continue
         pace, late = own_s / unit_s, end + duration - (job.submit_s - clock.origin_s) / unit_s
         bends += [(late / pace, job.gpus * pace), ((late - most) / pace, -job.gpus * pace)]
     due, growth, last = 0.0, 0.0, math.inf
     for slowdown, change in sorted(bends, key=lambda bend: -bend[0]):
         more = growth * (last - slowdown) if growth > 0 else 0.0
-        if due + more > room:
-            return last - (room - due) / growth
+        if due + more > slack:
+            return last - (slack - due) / growth
         due, growth, last = due + more, growth + change, slowdown
     return 0.0
 

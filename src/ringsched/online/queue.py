@@ -22,7 +22,7 @@ _ANY_DURATION = 1e300  # longer than every job
 
 @by_pointer
 class Waiting(NamedTuple):
-    """The jobs that wait, those of each size by rank in a binary tree of their own.
+    """The jobs that wait, those of each size by rank in a separate binary tree.
 
     A node knows the shortest job below it, its children are nodes 2n and 2n + 1, and the root is node 1. So
     a job that is too large or too long is never looked at, however long the queue is.

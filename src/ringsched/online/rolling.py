@@ -122,7 +122,7 @@ def _enlist(task: Task, listed: RollingList, job: int) -> None:
 def _start_listed(stage: Stage, task: Task, listed: RollingList) -> None:
     """Go through the list once and start each job that can be placed.
 
-    Jobs of one kind and mode are alike: if one of them cannot be placed, neither can the others until
+    Jobs of one kind and mode are alike: if one of them cannot be placed, neither can the other jobs until
     another job has started.
     """
     state = stage.state
@@ -202,9 +202,9 @@ class Roller:
         self.num_plans = 0
 
     def plan(self, stage: Stage) -> None:
-        """Search for a better list of those who go first by their keys; the others stay behind them.
+        """Search for a better list of the jobs that are first by their keys; the other jobs stay behind them.
 
-        What is good for those who wait now is not always good for those who will come. So the list is the
+        What is good for jobs that wait now is not always good for jobs that will come. So the list is the
         usual one, in which each job blocks those behind it, unless another is better by a margin.
         """
         listed, now = self.listed, float(stage.state.now[0])

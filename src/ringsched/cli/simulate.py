@@ -188,7 +188,7 @@ class _Shown(Observer):
 @set_option
 @order_option("Queue order; `ringsched policies --online` lists them.")
 @objective_option(None, stated="mean-completion with rolling, else makespan", group=SEARCH)
-@limit_options("each search of rolling", schedules="1000")
+@limit_options("each search of rolling", schedules="at most 1000")
 @option(
     "--replan-every",
     "every_s",

@@ -152,8 +152,8 @@ def simulate(
         Out of `OBJECTIVES`. `rolling` improves it (default mean-completion). For other policies it is the
         objective of the plan's bound and gap (default makespan).
     stop
-        When `rolling` ends each of its searches; default 1000 schedules, so that a run is reproducible,
-        and fewer for more than 200 jobs.
+        When `rolling` ends each of its searches. By default 30,000 schedules divided by the number of jobs,
+        from 8 to 1000, so that a run is reproducible.
     observer
         Called from time to time with a `Standing`, which describes the progress.
 

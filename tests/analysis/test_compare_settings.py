@@ -138,7 +138,9 @@ def test_sides(found: Paired, expected: int | None) -> None:
 
 def rows(policy: str, makespans: Sequence[float | None]) -> list[ComparisonRow]:
     numbers = [
-        name for name in COLUMNS if name.endswith(("_s", "_loss")) or name in ("gap", "gpu_utilisation")
+        name
+        for name in COLUMNS
+        if name.endswith(("_s", "_loss")) or name in ("gap", "gpu_utilisation", "max_slowdown")
     ]
     return [
         ComparisonRow(
@@ -361,7 +363,7 @@ def test_draws_are_the_same_under_every_model_and_the_model_stays() -> None:
         measured = WIDE if row.draw is None else drawn(WIDE, 0, row.draw)
         model = ONE_LINK.replace(contention=ONE_LINK.contention.replace(model=row.contention))
         assert row.scenario_sha256 == apply_calibration(measured, model).sha256()
-    assert [len(model.stability) for model in result.models] == [6, 6]
+    assert [len(model.stability) for model in result.models] == [7, 7]
     assert result.notes == ("not used by max-min: degradation, share",)
 
 

@@ -244,7 +244,9 @@ def _means_table(summaries: tuple[PolicySummary, ...], metrics: list[str], objec
     table, labels = figures_table("policy", "n", *(HEADINGS[name] for name in metrics)), _labels(summaries)
     name_columns(table.columns[0])
     for summary in summaries:
-        means = [_shown(name, summary.means[name], objective) if summary.means else "-" for name in metrics]
+        means = [
+            _shown(name, summary.means[name], objective) if name in summary.means else "-" for name in metrics
+        ]
         table.add_row(labels[summary.key], str(summary.num_runs - summary.num_infeasible), *means)
     return table
 

@@ -134,6 +134,8 @@ def plan_command(
                 observer=watched,
             )
     except InputError as error:
+        if error.file is not None:  # the output
+            raise
         # An error about a job is located in the scenario; all others are about an option.
         raise locate(error, scenario_file) if error.place else _option_error(error) from None
     except Infeasible as error:

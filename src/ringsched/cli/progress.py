@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
 
+from ringsched.formats.files import is_stream
 from ringsched.formats.plan import save_plan
 from ringsched.formatting import duration, percent_above
 from ringsched.model.objective import objective_named
@@ -90,13 +91,14 @@ WRITE_S = 1.0  # better plans are written no more often than this
 class WatchedPlanning(Observer, AbstractContextManager["WatchedPlanning"]):
     """Shows on a terminal how far planning is, and writes better plans to `output` as they come.
 
-    A glance is worth something only for work of more than two seconds: before, nothing is shown.
+    A glance is worth something only for work of more than two seconds: before, nothing is shown. A pipe gets
+    the last plan only.
     """
 
     better_every_s = WRITE_S
 
     def __init__(self, output: Path | None) -> None:
-        self._output = output
+        self._output = None if output is None or is_stream(output) else output
         self.has_plan = False  # a search that is interrupted ends with a plan
         self.asked: Callable[[], bool] = lambda: False
         self._started = time.monotonic()
@@ -125,6 +127,7 @@ class WatchedPlanning(Observer, AbstractContextManager["WatchedPlanning"]):
 
     def better(self, plan: Plan) -> None:
         """Write a better plan."""
+        self.has_plan = True
         if self._output is not None:
             save_plan(plan, self._output)
 

@@ -48,7 +48,7 @@ def check_writable(path: Path) -> None:
             raise InputError("is a directory, not a file", file=str(path))
         if not directory.is_dir():
             raise InputError(f"cannot be written: there is no directory {str(directory)!r}", file=str(path))
-        places = [path] if _is_stream(path) else [directory, path] if path.exists() else [directory]
+        places = [path] if is_stream(path) else [directory, path] if path.exists() else [directory]
         if not all(os.access(place, os.W_OK) for place in places):
             raise InputError("cannot be written: permission denied", file=str(path))
     except OSError as error:
@@ -74,7 +74,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write a file atomically, line by line."""
     check_writable(path)
     try:
-        if _is_stream(path):
+        if is_stream(path):
             with path.open("w", encoding="utf-8") as stream:
                 stream.writelines(lines)
         else:
@@ -111,7 +111,7 @@ def _flush(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _is_stream(path: Path) -> bool:
+def is_stream(path: Path) -> bool:
     """Whether `path` is a pipe or a terminal, such as /dev/stdout."""
     return path.exists() and not path.is_file() and not path.is_dir()
 

@@ -191,7 +191,9 @@ class ParquetRows:
 
 
 def _columns_in(header: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of a file with this header, which may be older."""
+    """Return the columns of a file with this header, which may be older; two of them came together."""
+    if ("contention" in header) != ("draw" in header):
+        return COLUMNS
     return tuple(name for name in COLUMNS if name in header or name not in ADDED)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ringsched.analysis.compare.runs import OK, TOO_LARGE, ComparisonRow
@@ -180,7 +180,7 @@ def _summary(policy: str, order: str, own: Runs, baseline: Runs) -> PolicySummar
         num_runs=len(rows),
         num_infeasible=len(rows) - len(feasible),
         num_too_large=sum(row.status == TOO_LARGE for row in rows),
-        means={name: _mean(getattr(row, name) for row in feasible) for name in METRICS} if feasible else {},
+        means=_means(feasible),
         pairs={} if own is baseline else {name: paired(name, own, baseline) for name in PAIRED},
     )
 
@@ -212,6 +212,11 @@ def _log_ratio(own: float, baseline: float) -> float:
     return math.log(own / baseline) if own and baseline else 0.0
 
 
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return math.fsum(listed) / len(listed)
+def _means(rows: Sequence[ComparisonRow]) -> dict[str, float]:
+    """Return the mean of every metric that all rows have; older rows do not have all."""
+    columns = {name: [getattr(row, name) for row in rows] for name in METRICS}
+    return {
+        name: math.fsum(values) / len(values)
+        for name, values in columns.items()
+        if values and None not in values
+    }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,17 +21,18 @@ from ringsched.contention.sharing import model_of
 from ringsched.contention.traffic import NUM_COUNTS, Links, Traffic
 from ringsched.model import Cluster, Contention, Job
 from ringsched.model.eligibility import ANY_PARTS, NO_LABELS, Labels, balanced_sizes, matching
+from ringsched.model.job import UNRESTRICTED, Restriction
 
 if TYPE_CHECKING:
     from ringsched.contention.over_time import Paces
-    from ringsched.contention.traffic import Integers, Links
+    from ringsched.contention.traffic import Floats, Integers, Links
 
 
 def links_of(
     network: Network,
     model: ContentionModel,
     latency_s: float,
-    works: Sequence[Work],
+    works: Floats,
     *,
     gpus: Integers,
     most_links: Integers,
@@ -42,16 +44,13 @@ def links_of(
     ----------
     latency_s
         Per server that a job uses.
+    works
+        The fields of `Work`, each of every job.
     most_links
         Of each job: how many links it may cross.
     most_jobs
         Of each link: how many jobs may be on it at a time.
     """
-    # Many jobs share one work, so each is made into numbers once.
-    number_of: dict[int, int] = {}
-    numbers_of = [number_of.setdefault(id(work), len(number_of)) for work in works]
-    distinct = {id(work): work for work in works}
-    parts = np.array([distinct[key] for key in number_of], dtype=np.float64).reshape(-1, 5)[numbers_of]
     uplink_gbps = np.array(network.uplink_gbps, dtype=np.float64)
     numbers = range(1, 1 + max(1, int(most_jobs.max(initial=0))))
     factor = np.array([1.0, *(model.factor(number) for number in numbers)])
@@ -69,18 +68,24 @@ def links_of(
         factor=factor,
         gpus=gpus,
         entry_first=offsets(most_links),
-        exchange_gbit=parts[:, 0].copy(),
-        reduce_s=parts[:, 1].copy(),
-        compute_s=parts[:, 2].copy(),
-        backward_s=parts[:, 3].copy(),
-        overlap=parts[:, 4].copy(),
-        entry_job=np.repeat(np.arange(len(works), dtype=np.int32), most_links),
+        exchange_gbit=works[0],
+        reduce_s=works[1],
+        compute_s=works[2],
+        backward_s=works[3],
+        overlap=works[4],
+        entry_job=np.repeat(np.arange(len(gpus), dtype=np.int32), most_links),
     )
 
 
 def offsets(sizes: Integers) -> Integers:
     """Return where each of several lists begins, one after another, and where the last ends."""
     return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
+
+
+def works_of(works: Sequence[Work], at: Integers | None = None) -> Floats:
+    """Return the fields of works as rows, a column for each work, or for each of those at these places."""
+    columns = np.array(works, dtype=np.float64).reshape(-1, len(Work._fields)).T
+    return np.ascontiguousarray(columns if at is None else columns[:, at])
 
 
 def new_traffic(links: Links) -> Traffic:
@@ -192,7 +197,7 @@ class Fabric:
             self.network,
             self.model,
             self.latency_s,
-            [ring.work for ring in rings],
+            works_of([ring.work for ring in rings]),
             gpus=np.zeros(len(rings), dtype=np.int64),  # where they are is known already
             most_links=np.array([len(ring.links) for ring in rings], dtype=np.int64),
             most_jobs=np.bincount(crossed, minlength=len(self.network.uplink_gbps)),
@@ -267,34 +272,45 @@ class Extremes:
 
 
 class Kind(NamedTuple):
-    """Jobs that are alike: their work, and the fastest and the slowest iteration they can have."""
+    """Jobs that are alike: their GPUs and work, and the fastest and the slowest iteration they can have."""
 
+    gpus: int
     work: Work
     best_tau: float
     worst_tau: float
 
 
-def kinds_of(fabric: Fabric, cluster: Cluster, jobs: Sequence[Job]) -> tuple[list[Kind], list[int]]:
+_of_kind = attrgetter("gpus", "gradient_mb", "minibatch", "forward_ms", "backward_ms", "buckets")
+
+
+class _Numbers(dict[Hashable, int]):
+    """Numbers keys as they are asked for."""
+
+    def __missing__(self, key: Hashable) -> int:
+        number = self[key] = len(self)
+        return number
+
+
+def kinds_of(
+    fabric: Fabric, cluster: Cluster, jobs: Sequence[Job], restricted: Mapping[int, Restriction]
+) -> tuple[list[Kind], Integers]:
     """Return the kinds of jobs there are, and of which each job is: those of a trace are of few kinds."""
-    num_spreadable = sum(job.gpus >= 2 for job in jobs)
+    keys: Iterable[Hashable] = map(_of_kind, jobs)
+    if restricted:
+        keys = ((key, restricted.get(at)) for at, key in enumerate(keys))
+    number_of = _Numbers()
+    kind_of = np.fromiter(map(number_of.__getitem__, keys), dtype=np.int64, count=len(jobs))
+    first = np.zeros(len(number_of), dtype=np.int64)
+    first[kind_of[::-1]] = np.arange(len(jobs))[::-1]  # of each kind, the last written is the first job
+    num_spreadable = len(jobs) - [job.gpus for job in jobs].count(1)
     extremes_of: dict[Labels, Extremes] = {NO_LABELS: Extremes(fabric, num_spreadable)}
     kinds: list[Kind] = []
-    kind_of: list[int] = []
-    known: dict[tuple[int, float, float, float, int, Labels | None, int], int] = {}
-    for job in jobs:
-        # A running job is where it is.
-        requires = None if job.requires is NO_LABELS or job.is_running else job.requires  # quick to hash
-        parts = job.parts
-        key = (job.gpus, job.gradient_mb, job.compute_s, job.backward_ms, job.buckets, requires, parts)
-        kind = known.get(key)
-        if kind is None:
-            kind = known[key] = len(kinds)
-            work = work_of(job, cluster)
-            if requires is not None and requires not in extremes_of:
-                may_use = matching(cluster.servers, requires)
-                extremes_of[requires] = Extremes(fabric, num_spreadable, may_use)
-            extremes = extremes_of[requires or NO_LABELS]
-            best = extremes.best_case_tau(work, job.gpus, parts)
-            kinds.append(Kind(work, best, extremes.worst_case_tau(work, job.gpus)))
-        kind_of.append(kind)
+    for at in first.tolist():
+        job, (requires, parts) = jobs[at], restricted.get(at, UNRESTRICTED)
+        if requires not in extremes_of:
+            may_use = matching(cluster.servers, requires)
+            extremes_of[requires] = Extremes(fabric, num_spreadable, may_use)
+        extremes, work = extremes_of[requires], work_of(job, cluster)
+        best = extremes.best_case_tau(work, job.gpus, parts)
+        kinds.append(Kind(job.gpus, work, best, extremes.worst_case_tau(work, job.gpus)))
     return kinds, kind_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from ringsched.engine.clock import Clock
 from ringsched.jit import by_pointer, kernel
 from ringsched.model import Job, Server
 from ringsched.model.eligibility import ANY_PARTS, NO_LABELS, Labels, Windows, matching
+from ringsched.model.job import Restriction
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -88,19 +89,23 @@ class Eligibility:
 
 
 def eligibility_of(
-    jobs: Sequence[Job], servers: Sequence[Server], clock: Clock, origin: float
+    jobs: Sequence[Job],
+    restricted: Mapping[int, Restriction],
+    servers: Sequence[Server],
+    clock: Clock,
+    origin: float,
 ) -> Eligibility:
     """Return the eligibility of a scenario's jobs."""
     number_of: dict[Labels, int] = {NO_LABELS: 0}
-    class_of = []
-    for job in jobs:
-        requires = NO_LABELS if job.is_running else job.requires
-        class_of.append(0 if requires is NO_LABELS else number_of.setdefault(requires, len(number_of)))
+    class_of, parts = [0] * len(jobs), [ANY_PARTS] * len(jobs)
+    for at, (requires, number) in restricted.items():
+        class_of[at], parts[at] = number_of.setdefault(requires, len(number_of)), number
+    limits_s = [job.limit_s for job in jobs]
     return Eligibility(
         classes=tuple(matching(servers, requires) for requires in number_of),
         class_of=tuple(class_of),
-        parts=tuple(job.parts for job in jobs),
-        limit=tuple(math.inf if job.limit_s is None else clock.release(job.limit_s) for job in jobs),
+        parts=tuple(parts),
+        limit=tuple(math.inf if limit_s is None else clock.release(limit_s) for limit_s in limits_s),
         windows=tuple(
             tuple(
                 (max(0, clock.floor(begin) - origin), clock.release(end) - origin)
@@ -128,10 +133,10 @@ class Permits(NamedTuple):
     reopenings: Floats  # all ends of windows, ascending
 
 
-def permits_of(eligibility: Eligibility, worst_case: Sequence[float]) -> Permits:
+def permits_of(eligibility: Eligibility, worst_case: Floats) -> Permits:
     """Return the arrays of an eligibility; `worst_case` is how long each job can take."""
-    class_of = np.array(eligibility.class_of, dtype=np.int64)
-    parts = np.array(eligibility.parts, dtype=np.int64)
+    class_of = _column(eligibility.class_of, 0, np.int64)
+    parts = _column(eligibility.parts, ANY_PARTS, np.int64)
     windows = [window for of_server in eligibility.windows for window in of_server]
     sizes = [len(of_server) for of_server in eligibility.windows]
     return Permits(
@@ -139,13 +144,19 @@ def permits_of(eligibility: Eligibility, worst_case: Sequence[float]) -> Permits
         class_of=class_of,
         allowed=np.array(eligibility.classes, dtype=np.bool_),
         parts=parts,
-        limit=np.array(eligibility.limit, dtype=np.float64),
-        longest=np.array(worst_case, dtype=np.float64),
+        limit=_column(eligibility.limit, math.inf, np.float64),
+        longest=worst_case,
         window_first=np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes, dtype=np.int64))),
         window_begin=np.array([begin for begin, _ in windows], dtype=np.float64),
         window_end=np.array([end for _, end in windows], dtype=np.float64),
         reopenings=np.array(sorted({end for _, end in windows}), dtype=np.float64),
     )
+
+
+def _column(values: Sequence[float], usual: float, kind: type[Any]) -> NDArray[Any]:
+    """Return values as an array; most often all of them are the usual one."""
+    is_usual = values.count(usual) == len(values)
+    return np.full(len(values), usual, dtype=kind) if is_usual else np.array(values, dtype=kind)
 
 
 @kernel

@@ -7,19 +7,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringsched.contention.fabric import Fabric, Kind, fabric_of, kinds_of
 from ringsched.contention.iteration_time import Work
 from ringsched.contention.network import Network, Shape
-from ringsched.engine.clock import Clock, clock_of
-from ringsched.engine.eligibility import Eligibility, eligibility_of
+from ringsched.engine.clock import SLACK, Clock, clock_of
+from ringsched.engine.eligibility import Eligibility, Floats, Integers, eligibility_of
 from ringsched.errors import InputError
 from ringsched.model import Bound, Job, Placement, Scenario
 from ringsched.model.checks import MAX_INTEGER, settle
 from ringsched.model.eligibility import Windows
+from ringsched.model.job import restricted_jobs
 from ringsched.model.objective import Objective
 
 if TYPE_CHECKING:
@@ -29,6 +31,20 @@ if TYPE_CHECKING:
 # How long the kernels as plain Python are busy with a job, and more for each server.
 _JOB_S = 1.2e-4
 _SERVER_S = 1.5e-6
+
+
+class Columns(NamedTuple):
+    """Some fields of a problem as arrays, from which kernels and sums over a million jobs are made.
+
+    They are read only.
+    """
+
+    kind_of: Integers
+    gpus: Integers
+    iterations: Integers
+    release: Floats
+    best_case: Floats
+    worst_case: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +75,8 @@ class Problem:
     running: dict[int, tuple[int, ...]]  # job -> GPUs it holds at the origin, which is 0 then
     horizon: int  # T
     eligibility: Eligibility
+    kinds: tuple[Kind, ...]
+    columns: Columns = field(repr=False, compare=False)
     num_jobs: int = field(init=False)  # the running ones included
     queued: tuple[int, ...] = field(init=False)  # the jobs that have no place yet
     # What bounds/lower_bound.py has found: a plan asks for it several times, and it is computed once.
@@ -166,13 +184,18 @@ def problem_of(scenario: Scenario) -> Problem:
     (3,)
     """
     cluster, jobs, clock = scenario.cluster, scenario.jobs, clock_of(scenario.time)
-    fabric = fabric_of(cluster, scenario.contention)
-    kinds, kind_of = kinds_of(fabric, cluster, jobs)
+    fabric, restricted = fabric_of(cluster, scenario.contention), restricted_jobs(jobs)
+    kinds, kind_of = kinds_of(fabric, cluster, jobs, restricted)
     server_index = {server.name: at for at, server in enumerate(cluster.servers)}
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
     submits_s = [job.submit_s for job in jobs]
     entered = [clock.release(submit_s) for submit_s in submits_s] if clock.slotted else submits_s
     origin = min(entered, default=0)
+    gpus = np.array([kind.gpus for kind in kinds], dtype=np.int64)[kind_of]
+    release = tuple(_all_since(origin, entered)) if origin else tuple(entered)
+    held = [job.running_on for job in jobs]
+    running = {} if held.count(None) == len(held) else dict(enumerate(held))
+    works = [kind.work for kind in kinds]
     problem = Problem(
         scenario=scenario,
         clock=clock,
@@ -185,95 +208,127 @@ def problem_of(scenario: Scenario) -> Problem:
         available=tuple(
             gpu not in server.unavailable for server in cluster.servers for gpu in range(server.gpus)
         ),
-        gpus=tuple(job.gpus for job in jobs),
+        gpus=tuple(gpus.tolist()),
         iterations=(),
-        works=tuple(kinds[kind].work for kind in kind_of),
-        release=tuple(_since(origin, instant) for instant in entered) if origin else tuple(entered),
+        works=tuple(map(works.__getitem__, kind_of.tolist())),
+        release=release,
         best_case=(),
         worst_case=(),
         running={
-            at: _numbered(job.running_on, server_index, first_gpu)
-            for at, job in enumerate(jobs)
-            if job.running_on is not None
+            at: _numbered(placement, server_index, first_gpu)
+            for at, placement in running.items()
+            if placement is not None
         },
         horizon=0,
-        eligibility=eligibility_of(jobs, cluster.servers, clock, origin),
+        eligibility=eligibility_of(jobs, restricted, cluster.servers, clock, origin),
+        kinds=tuple(kinds),
+        columns=Columns(
+            kind_of=kind_of,
+            gpus=gpus,
+            iterations=_NO_INTEGERS,
+            release=np.array(release, dtype=np.float64),
+            best_case=_NO_FLOATS,
+            worst_case=_NO_FLOATS,
+        ),
     )
-    return _with_iterations(problem, kinds, kind_of, [job.remaining_iterations for job in jobs])
+    iterations = np.array([job.iterations for job in jobs], dtype=np.int64)
+    for at in problem.running:
+        iterations[at] = jobs[at].remaining_iterations
+    return _with_iterations(problem, iterations)
 
 
-def with_iterations(problem: Problem, jobs: tuple[Job, ...], iterations: Sequence[int]) -> Problem:
+_NO_INTEGERS, _NO_FLOATS = np.zeros(0, dtype=np.int64), np.zeros(0)
+
+
+def with_iterations(problem: Problem, jobs: tuple[Job, ...], iterations: Integers) -> Problem:
     """Return the problem with other iterations still to be done; the jobs may have other estimates."""
     scenario = problem.scenario.part(jobs, problem.scenario.time)
-    kinds, kind_of = kinds_of(problem.fabric, scenario.cluster, jobs)
-    return _with_iterations(replace(problem, scenario=scenario), kinds, kind_of, iterations)
+    return _with_iterations(replace(problem, scenario=scenario), iterations)
 
 
-def _with_iterations(
-    problem: Problem, kinds: Sequence[Kind], kind_of: Sequence[int], iterations: Sequence[int]
-) -> Problem:
+def _with_iterations(problem: Problem, iterations: Integers) -> Problem:
     """Return the problem with these iterations, and what follows from them."""
     clock, fabric, limit = problem.clock, problem.fabric, problem.limit
-    worst_case = _worst_cases(problem.scenario.jobs, iterations, clock, kinds, kind_of)
-    best_case = _durations(clock, iterations, [clock.rate(kind.best_tau) for kind in kinds], kind_of)
+    worst_case = _worst_cases(problem, iterations)
+    best_case = _durations(problem, iterations, [clock.rate(kind.best_tau) for kind in problem.kinds])
     for at, gpus in problem.running.items():
         rate = clock.rate(fabric.alone_tau(problem.works[at], problem.shape(gpus)))
-        best_case[at] = clock.duration(iterations[at], rate)
+        best_case[at] = clock.duration(int(iterations[at]), rate)
     if limit.count(math.inf) < len(limit):
-        worst_case, best_case = list(map(min, worst_case, limit)), list(map(min, best_case, limit))
+        worst_case, best_case = (
+            np.minimum(each, limit).astype(each.dtype) for each in (worst_case, best_case)
+        )
     last = max(max(problem.release, default=0), problem.eligibility.last_reopening)
+    longest = worst_case.tolist()
     return replace(
         problem,
-        iterations=tuple(iterations),
-        best_case=tuple(best_case),
-        worst_case=tuple(worst_case),
-        horizon=clock.horizon(problem.scenario.time, last + math.fsum(worst_case)),
+        iterations=tuple(iterations.tolist()),
+        best_case=tuple(best_case.tolist()),
+        worst_case=tuple(longest),
+        horizon=clock.horizon(problem.scenario.time, last + math.fsum(longest)),
+        columns=problem.columns._replace(
+            iterations=iterations,
+            best_case=best_case.astype(np.float64),
+            worst_case=worst_case.astype(np.float64),
+        ),
     )
 
 
-def _durations(
-    clock: Clock, iterations: Sequence[int], rates: Sequence[float], kind_of: Sequence[int]
-) -> list[float]:
+def _durations(problem: Problem, iterations: Integers, rates: Sequence[float]) -> NDArray[Any]:
     """Return how long each job takes at the rate of its kind."""
-    counts = np.array(iterations, dtype=np.int64)
-    durations: list[float]
-    if clock.slotted:
-        durations = (-(-counts // np.array(rates, dtype=np.int64)[kind_of])).tolist()
+    kind_of = problem.columns.kind_of
+    durations: NDArray[Any]
+    if problem.clock.slotted:
+        durations = -(-iterations // np.array(rates, dtype=np.int64)[kind_of])
     else:
         with np.errstate(over="ignore"):  # refused as too long
-            durations = (counts * np.array(rates, dtype=np.float64)[kind_of]).tolist()
+            durations = iterations * np.array(rates, dtype=np.float64)[kind_of]
     return durations
 
 
-def _worst_cases(
-    jobs: Sequence[Job],
-    iterations: Sequence[int],
-    clock: Clock,
-    kinds: Sequence[Kind],
-    kind_of: Sequence[int],
-) -> list[float]:
+def _worst_cases(problem: Problem, iterations: Integers) -> NDArray[Any]:
     """Return the worst-case durations; refuse a job that would not move, or never end."""
-    rates = []
-    for kind, (_, _, tau) in enumerate(kinds):
+    clock, jobs, rates = problem.clock, problem.scenario.jobs, []
+    for kind, (_, _, _, tau) in enumerate(problem.kinds):
         if not math.isfinite(tau):
-            problem, at = "takes for ever at these link speeds", kind_of.index(kind)
-            raise InputError(problem, field="an iteration", place=_place(at, jobs[at]))
+            at = int(np.argmax(problem.columns.kind_of == kind))
+            raise InputError(
+                "takes for ever at these link speeds", field="an iteration", place=_place(at, jobs[at])
+            )
         rates.append(clock.rate(tau))
         if clock.slotted and rates[kind] < 1:
-            at = kind_of.index(kind)
+            at = int(np.argmax(problem.columns.kind_of == kind))
             raise InputError(
                 f"can take {tau:.6g} s in the worst case, longer than a slot of {clock.unit_s:g} s, "
                 'so the job would not move; use a longer time.slot_s or time.model = "continuous"',
                 field="an iteration",
                 place=_place(at, jobs[at]),
             )
-    durations = _durations(clock, iterations, rates, kind_of)
-    for at, (job, duration) in enumerate(zip(jobs, durations, strict=True)):
-        end = clock.units(job.submit_s) + duration
-        # The sum over a million such jobs is still a number.
-        if not (end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * 1e6)):
-            raise InputError("the job may end too late to be counted exactly", place=_place(at, jobs[at]))
+    durations = _durations(problem, iterations, rates)
+    # No earlier than a job can end, by the slot in which it enters.
+    ends = problem.columns.release + (problem.origin + durations)
+    if not _is_countable(clock, float(ends.max(initial=0.0)) * (1 + SLACK)):
+        for at, duration in enumerate(durations.tolist()):
+            if not _is_countable(clock, clock.units(jobs[at].submit_s) + duration):
+                raise InputError("the job may end too late to be counted exactly", place=_place(at, jobs[at]))
     return durations
+
+
+def _is_countable(clock: Clock, end: float) -> bool:
+    """Whether an end is counted exactly; the sum over a million such jobs is still a number."""
+    return end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * 1e6)
+
+
+def _all_since(origin: float, instants: Sequence[float]) -> list[float]:
+    """Return `_since` of every instant."""
+    if isinstance(origin, int):
+        return [instant - origin for instant in instants]
+    given = np.array(instants, dtype=np.float64)
+    elapsed = given - origin
+    while (early := origin + elapsed < given).any():
+        elapsed[early] = np.nextafter(elapsed[early], np.inf)
+    since: list[float] = elapsed.tolist()
+    return since
 
 
 def _since(origin: float, instant: float) -> float:

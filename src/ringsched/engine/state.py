@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.contention.fabric import links_of, new_traffic, offsets
+from ringsched.contention.fabric import links_of, new_traffic, offsets, works_of
 from ringsched.contention.traffic import Links, Traffic, clear
 from ringsched.engine.eligibility import Permits, permits_of
 from ringsched.engine.problem import Problem, objective_value
@@ -42,14 +42,14 @@ class Arrays(NamedTuple):
 
 def arrays_of(problem: Problem) -> Arrays:
     """Return the arrays of a problem."""
-    fabric = problem.fabric
-    gpus = np.array(problem.gpus, dtype=np.int64)
+    fabric, columns = problem.fabric, problem.columns
+    gpus = columns.gpus
     capacity = np.array(fabric.network.capacity, dtype=np.int64)
     links = links_of(
         fabric.network,
         fabric.model,
         fabric.latency_s,
-        problem.works,
+        works_of([kind.work for kind in problem.kinds], columns.kind_of),
         gpus=gpus,
         # At most an uplink of every level for each of its GPUs.
         most_links=fabric.network.num_levels * gpus,
@@ -67,8 +67,8 @@ def arrays_of(problem: Problem) -> Arrays:
         capacity=capacity,
         gpus=gpus,
         gpu_first=offsets(gpus),
-        iterations=np.array(problem.iterations, dtype=np.int64),
-        permits=permits_of(problem.eligibility, problem.worst_case),
+        iterations=columns.iterations,
+        permits=permits_of(problem.eligibility, columns.worst_case),
         links=links,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ringsched.errors import InputError
 from ringsched.model.checks import MAX_GPUS, MAX_INTEGER, Replaceable, choice, integer, number, settle, text
@@ -268,3 +268,22 @@ class Job(Replaceable):
         if self.servers is not None:
             fields["servers"] = self.servers
         return fields
+
+
+class Restriction(NamedTuple):
+    """Which GPUs a job may have: those of servers with these labels, split into so many parts."""
+
+    requires: Labels
+    parts: int
+
+
+UNRESTRICTED = Restriction(NO_LABELS, ANY_PARTS)
+
+
+def restricted_jobs(jobs: Sequence[Job]) -> dict[int, Restriction]:
+    """Return of the jobs that may not have any GPUs which they may have; a running job is where it is."""
+    return {
+        at: Restriction(job.requires, job.parts)
+        for at, job in enumerate(jobs)
+        if (job.requires is not NO_LABELS or job.layout != ANY_LAYOUT) and job.running_on is None
+    }

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from random import Random
 
+import numpy as np
+
 from ringsched.contention.fabric import Extremes
+from ringsched.contention.iteration_time import Work
 from ringsched.engine.eligibility import next_reopening
 from ringsched.engine.events import advance, advance_counting, next_completion, settle
 from ringsched.engine.problem import Problem, with_iterations
-from ringsched.engine.state import NUM_IDLE
+from ringsched.engine.state import NUM_IDLE, Floats, Integers
 from ringsched.jit import kernel, part
-from ringsched.model import Job
 from ringsched.model.checks import MAX_INTEGER
 from ringsched.online.queue import Stage
 from ringsched.rules.shared import MAX_LOAD
@@ -28,38 +31,57 @@ def believed_problem(problem: Problem, error: float, seed: int) -> Problem:
     estimate is wrong by a factor between 1/(1 + error) and 1 + error, drawn evenly on a logarithmic
     scale, job by job in the order of the scenario.
     """
-    if error == 0 and all(job.estimate_s is None for job in problem.scenario.jobs):
+    stated_s = [job.estimate_s for job in problem.scenario.jobs]
+    is_stated = stated_s.count(None) < len(stated_s)
+    if error == 0 and not is_stated:
         return problem
-    uniform, spread, known = Random(seed).uniform, math.log1p(error), problem.scenario.jobs
-    factors = [math.exp(uniform(-1, 1) * spread) for _ in known]
-    extremes = Extremes(problem.fabric, 0)
-    iterations = [
-        _believed_iterations(problem, extremes, at, job, factor)
-        for at, (job, factor) in enumerate(zip(known, factors, strict=True))
-    ]
-    is_stated = any(job.estimate_s is not None for job in known)
-    if not is_stated and all(job.iterations == each for job, each in zip(known, iterations, strict=True)):
+    done = done_before(problem)
+    known = problem.columns.iterations + done
+    estimates = known.astype(np.float64)
+    if is_stated:
+        _state_iterations(problem, stated_s, estimates)
+    most = np.maximum(known, _MOST_ITERATIONS)
+    believed = np.clip(np.rint(estimates * _factors(len(known), error, seed)), 1, most).astype(np.int64)
+    for at in problem.running:
+        while believed[at] <= done[at]:  # it has outlived its estimate already
+            believed[at] *= 2
+    if not is_stated and (believed == known).all():
         return problem
-    jobs = tuple(job if job.estimate_s is None else job.replace(estimate_s=None) for job in known)
-    left = [each - job.done_iterations for job, each in zip(known, iterations, strict=True)]
-    return with_iterations(problem, jobs, left)
+    jobs = problem.scenario.jobs
+    if is_stated:
+        jobs = tuple(job if job.estimate_s is None else job.replace(estimate_s=None) for job in jobs)
+    return with_iterations(problem, jobs, believed - done)
 
 
-def _believed_iterations(problem: Problem, extremes: Extremes, at: int, job: Job, factor: float) -> int:
-    """Return how many iterations a job is believed to have in all.
+def done_before(problem: Problem) -> Integers:
+    """Return of each job the iterations before time 0, which only a running job has."""
+    done = np.zeros(problem.num_jobs, dtype=np.int64)
+    for job in problem.running:
+        done[job] = problem.scenario.jobs[job].done_iterations
+    return done
+
+
+def _factors(number: int, error: float, seed: int) -> Floats:
+    random, spread = Random(seed).random, math.log1p(error)
+    exponents = (-1.0 + 2.0 * np.array([random() for _ in range(number)])) * spread
+    # By the C library, not by NumPy, whose last digit depends on the machine.
+    return np.array(list(map(math.exp, exponents.tolist())))
+
+
+def _state_iterations(problem: Problem, stated_s: Sequence[float | None], estimates: Floats) -> None:
+    """Set how many iterations each job with a stated estimate is believed to have in all.
 
     What is believed must not depend on the true number. So a stated estimate is turned into iterations by
     the rate of the best case, and not by the ratio to its duration, which is rounded to slots.
     """
-    known, clock = job.iterations, problem.clock
-    estimate = float(known)
-    if job.estimate_s is not None:
-        best_case_tau = extremes.best_case_tau(problem.works[at], problem.gpus[at])
-        estimate = clock.done(clock.units(job.estimate_s), clock.rate(best_case_tau))
-    iterations = max(1, min(round(estimate * factor), max(known, _MOST_ITERATIONS)))
-    while iterations <= job.done_iterations:  # it has outlived its estimate already
-        iterations *= 2
-    return iterations
+    clock, extremes = problem.clock, Extremes(problem.fabric, 0)
+    rates: dict[tuple[Work, int], float] = {}
+    for at, estimate_s in enumerate(stated_s):
+        if estimate_s is not None:
+            key = problem.works[at], problem.gpus[at]
+            if key not in rates:
+                rates[key] = clock.rate(extremes.best_case_tau(*key))
+            estimates[at] = clock.done(clock.units(estimate_s), rates[key])
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ringsched.contention.fabric import Extremes
-from ringsched.engine.problem import Problem
+from ringsched.engine.problem import Columns, Problem
 from ringsched.engine.state import NUM_RUNNING
 from ringsched.jit import runnable
 from ringsched.model import Job
@@ -65,6 +65,13 @@ class Snapshots:
             )
             for job, number in zip(jobs, iterations, strict=True)
         )
+        release = (clock.release(0.0),) * len(jobs)
+        best_case = tuple(
+            min(clock.duration(left[job], clock.rate(self._tau(job, running[job].gpus))), limit[job])
+            if job in running
+            else whole.best_case[job]
+            for job in jobs
+        )
         return replace(
             whole,
             scenario=whole.scenario.part(tuple(self._job(job) for job in jobs), self._time),
@@ -72,17 +79,20 @@ class Snapshots:
             iterations=iterations,
             works=tuple(whole.works[job] for job in jobs),
             origin=0,
-            release=(clock.release(0.0),) * len(jobs),
-            best_case=tuple(
-                min(clock.duration(left[job], clock.rate(self._tau(job, running[job].gpus))), limit[job])
-                if job in running
-                else whole.best_case[job]
-                for job in jobs
-            ),
+            release=release,
+            best_case=best_case,
             worst_case=worst_case,
             running={at: tuple(running[job].gpus) for at, job in enumerate(jobs) if job in running},
             horizon=clock.horizon(self._time, eligibility.last_reopening + math.fsum(worst_case)),
             eligibility=eligibility,
+            columns=Columns(
+                kind_of=whole.columns.kind_of[jobs],
+                gpus=np.array(gpus, dtype=np.int64),
+                iterations=np.array(iterations, dtype=np.int64),
+                release=np.array(release, dtype=np.float64),
+                best_case=np.array(best_case, dtype=np.float64),
+                worst_case=np.array(worst_case, dtype=np.float64),
+            ),
         )
 
     def _job(self, job: int) -> Job:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import NOT_STARTED, Arrays, arrays_of, new_state
+from ringsched.online.ahead import done_before
 from ringsched.online.dispatch import begin
 from ringsched.online.queue import Stage, new_course, new_waiting
 from ringsched.online.settings import EASY, OnlineSettings
@@ -42,8 +43,8 @@ def new_stage(problem: Problem, believed: Problem, policy: Policy, settings: Onl
         queue=queue,
         waiting=waiting,
         course=new_course(
-            np.array(believed.best_case, dtype=np.float64),
-            np.array([job.done_iterations for job in problem.scenario.jobs], dtype=np.int64),
+            believed.columns.best_case,
+            done_before(problem),
             len(waiting.gpus),
             3 * problem.num_jobs + 2,
         ),
@@ -55,7 +56,7 @@ def new_stage(problem: Problem, believed: Problem, policy: Policy, settings: Onl
 
 
 def _with_beliefs(arrays: Arrays, believed: Problem) -> Arrays:
-    return arrays._replace(iterations=np.array(believed.iterations, dtype=np.int64))
+    return arrays._replace(iterations=believed.columns.iterations.copy())  # beliefs change
 
 
 def by_rule(arrays: Arrays, rule: Rule) -> dict[str, Any]:

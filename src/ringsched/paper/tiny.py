@@ -67,7 +67,9 @@ def _row(kind: str, seed: int) -> TinyRow:
         makespan_s=rounded(plan.makespan_s),
         theta=certificate.theta,
         largest_load=rounded(certificate.max_load),
-        best_largest_load=least_largest_load(charges(problem), problem.gpus, scenario.cluster.capacity)
+        best_largest_load=least_largest_load(
+            charges(problem).tolist(), problem.gpus, scenario.cluster.capacity
+        )
         / CHARGE_UNITS,
         largest_job=certificate.largest_job,
         worst_over_best=rounded(certificate.worst_over_best),

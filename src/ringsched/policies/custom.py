@@ -120,7 +120,7 @@ def solve_custom(custom: CustomPolicy, problem: Problem, settings: Settings) -> 
     if settings.order == OWN_ORDER:
         priority = [_own_key(custom, job) for job in jobs]
     else:
-        priority = priorities(problem, settings.order)
+        priority = priorities(problem, settings.order).tolist()
 
     views = ServerViews(problem)
 

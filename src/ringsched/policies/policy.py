@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import mul
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ringsched.contention.sharing import is_counting, model_of
 from ringsched.engine.problem import Problem
@@ -21,25 +25,34 @@ from ringsched.model.objective import MAKESPAN, Objective
 from ringsched.rules.runner import Runner
 from ringsched.rules.table import Rule
 
-# Sort key of a job; ties go to the lower index.
-Key = Callable[[Problem, int], float | tuple[float, float]]
+# Sort key of every job; ties go to the lower index.
+Keys = Callable[[Problem], "Sequence[float] | NDArray[Any]"]
 
 ANY_ORDER = "any"  # of policies that look for the best one
 OWN_ORDER = "own"  # of policies in Python that have a method `order`
 
-ORDERS: Mapping[str, Key] = {
-    "fifo": lambda problem, job: problem.release[job],
-    "smallest-first": lambda problem, job: problem.gpus[job],
-    "shortest-first": lambda problem, job: problem.best_case[job],
-    "longest-first": lambda problem, job: -problem.best_case[job],
-    "smallest-area-first": lambda problem, job: problem.gpus[job] * problem.best_case[job],
-    "priority-first": lambda problem, job: (-problem.scenario.jobs[job].priority, problem.release[job]),
-    "deadline-first": lambda problem, job: (_deadline_s(problem.scenario.jobs[job]), problem.release[job]),
+ORDERS: Mapping[str, Keys] = {
+    "fifo": lambda problem: problem.columns.release,
+    "smallest-first": lambda problem: problem.columns.gpus,
+    "shortest-first": lambda problem: problem.columns.best_case,
+    "longest-first": lambda problem: -problem.columns.best_case,
+    "smallest-area-first": lambda problem: list(map(mul, problem.gpus, problem.best_case)),
+    "priority-first": lambda problem: _then_by_release(problem, lambda job: -job.priority),
+    "deadline-first": lambda problem: _then_by_release(problem, _deadline_s),
 }
 
 
 def _deadline_s(job: Job) -> float:
     return math.inf if job.deadline_s is None else job.deadline_s
+
+
+def _then_by_release(problem: Problem, key_of: Callable[[Job], float]) -> list[int]:
+    """Return the place of each job by a key, and by release among equals."""
+    keys = [
+        (key_of(job), release) for job, release in zip(problem.scenario.jobs, problem.release, strict=True)
+    ]
+    place = {key: at for at, key in enumerate(sorted(set(keys)))}
+    return [place[key] for key in keys]
 
 
 def order_named(name: str) -> str:
@@ -49,14 +62,9 @@ def order_named(name: str) -> str:
     return name
 
 
-def priorities(problem: Problem, order: str) -> list[float]:
+def priorities(problem: Problem, order: str) -> NDArray[Any]:
     """Return the sort key of every job under a named order."""
-    key_of = ORDERS[order]
-    keys = [key_of(problem, job) for job in range(problem.num_jobs)]
-    rank = (
-        {key: at for at, key in enumerate(sorted(set(keys)))} if keys and isinstance(keys[0], tuple) else {}
-    )
-    return [rank[key] if isinstance(key, tuple) else key for key in keys]
+    return np.asarray(ORDERS[order](problem))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,7 +161,7 @@ class _Search:
             target=bound_s,
             seed=settings.seed,
             num_threads=limits.threads or _num_cores(),
-            priorities={order: priorities(problem, order) for order in ORDERS},
+            priorities={order: priorities(problem, order).tolist() for order in ORDERS},
             most_starts=math.inf
             if schedules is None
             else max(_FEWEST_STARTS, schedules // _SCHEDULES_PER_START),

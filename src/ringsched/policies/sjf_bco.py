@@ -73,11 +73,11 @@ def certify_sjf_bco(problem: Problem, candidate: Candidate, bound: float) -> Cer
     `bound` is one on the makespan, in the clock's units.
     """
     load: Counter[int] = Counter()
-    for charge, gpus in zip(charges(problem), candidate.run.gpus, strict=True):
+    for charge, gpus in zip(charges(problem).tolist(), candidate.run.gpus, strict=True):
         load.update(dict.fromkeys(gpus, charge))
-    estimates, best, worst = estimates_of(problem), problem.best_case, problem.worst_case
-    phi = max(slow / fast for slow, fast in zip(worst, best, strict=True))
-    low = min(1.0, min(estimate / slow for estimate, slow in zip(estimates, worst, strict=True)))
+    estimates, best, worst = estimates_of(problem), problem.columns.best_case, problem.columns.worst_case
+    phi = float((worst / best).max())
+    low = float((estimates / worst).min(initial=1.0))
     # Estimates may be absurd, figures must be numbers.
     u, low = min(overestimate(problem, estimates), LARGEST), max(low, 1 / LARGEST)
     return Certificate(

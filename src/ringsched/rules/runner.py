@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Arrays, Floats, Integers, Run, arrays_of, new_state, run_of
@@ -26,7 +27,7 @@ class Runner:
     def __init__(
         self,
         problem: Problem,
-        priority: Sequence[float],
+        priority: Sequence[float] | NDArray[Any],
         *,
         slack: float | None = None,
         seed: int | None = None,
@@ -84,7 +85,7 @@ class Runner:
 def queue_of(
     problem: Problem,
     arrays: Arrays,
-    priority: Sequence[float],
+    priority: Sequence[float] | NDArray[Any],
     *,
     slack: float | None = None,
     seed: int | None = None,
@@ -107,16 +108,18 @@ def queue_of(
     origin
         Where starts count from that are known only as closely as a plan states them.
     """
-    slacks = [job.server_slack if slack is None else slack for job in problem.scenario.jobs]
+    slacks = [job.server_slack for job in problem.scenario.jobs] if slack is None else slack
+    with np.errstate(over="ignore"):  # a slack beyond all servers is infinite
+        needed = np.array(slacks, dtype=np.float64) * problem.columns.gpus - 1e-9
     return Queue(
         origin=float(origin),
-        **_order(problem, priority, problem.release if release is None else release),
-        charge=np.array(charges(problem), dtype=np.int64),
-        # In Python, where a slack beyond all servers is infinite without a warning.
-        needed=np.array(
-            [factor * size - 1e-9 for factor, size in zip(slacks, problem.gpus, strict=True)],
-            dtype=np.float64,
+        **_order(
+            problem,
+            priority,
+            problem.columns.release if release is None else np.array(release, dtype=np.float64),
         ),
+        charge=charges(problem),
+        needed=needed,
         running=np.array(list(problem.running), dtype=np.int64),
         planned=_planned(arrays, problem.running | dict(gpus or {})),
         uniforms=_uniforms(0 if seed is None else sum(problem.gpus), seed or 0),
@@ -138,16 +141,15 @@ def replay(
     return runner.last()
 
 
-def _order(problem: Problem, priority: Sequence[float], release: Sequence[float]) -> dict[str, Any]:
+def _order(problem: Problem, priority: Sequence[float] | NDArray[Any], release: Floats) -> dict[str, Any]:
     num_jobs = problem.num_jobs
-    job_at = np.argsort(np.array(priority), kind="stable")  # of one priority, as they are numbered
+    job_at = np.argsort(np.asarray(priority), kind="stable")  # of one priority, as they are numbered
     rank = np.zeros(num_jobs, dtype=np.int64)
     rank[job_at] = np.arange(num_jobs)
-    released = np.array(release, dtype=np.float64)
-    queued = np.array(problem.queued, dtype=np.int64)
+    queued = np.array(problem.queued, dtype=np.int64) if problem.running else np.arange(num_jobs)
     return {
-        "release": released,
-        "arrivals": queued[np.argsort(released[queued], kind="stable")],
+        "release": release,
+        "arrivals": queued[np.argsort(release[queued], kind="stable")],
         "rank": rank,
         "job_at": job_at,
         "waiting": np.zeros(num_jobs, dtype=np.int64),

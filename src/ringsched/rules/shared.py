@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from operator import mul, truediv
 from typing import NamedTuple
 
 import numpy as np
@@ -32,34 +30,37 @@ def estimate(problem: Problem, job: int) -> float:
     return min(whole * (problem.iterations[job] / problem.scenario.jobs[job].iterations), problem.limit[job])
 
 
-def estimates_of(problem: Problem) -> list[float]:
+def estimates_of(problem: Problem) -> Floats:
     """Return ρ̂ of every job."""
-    estimates = list(problem.best_case)
-    for at, job in enumerate(problem.scenario.jobs):
-        if job.estimate_s is not None:
-            estimates[at] = estimate(problem, at)
+    estimates = problem.columns.best_case
+    stated_s = [job.estimate_s for job in problem.scenario.jobs]
+    if stated_s.count(None) < len(stated_s):
+        estimates = estimates.copy()
+        for at, stated in enumerate(stated_s):
+            if stated is not None:
+                estimates[at] = estimate(problem, at)
     return estimates
 
 
-def overestimate(problem: Problem, estimates: Sequence[float]) -> float:
+def overestimate(problem: Problem, estimates: Floats) -> float:
     """Return u >= 1: the most that an estimate is above a best case (section 5, part 3)."""
-    ratios = map(truediv, estimates, problem.best_case)
-    return max(1.0, max(ratios, default=1.0))
+    best_case = problem.columns.best_case
+    return 1.0 if estimates is best_case else float((estimates / best_case).max(initial=1.0))
 
 
-def charges(problem: Problem) -> list[int]:
+def charges(problem: Problem) -> Integers:
     """Return ρ̂_j / u for each job, rounded half to even.
 
     u, the `overestimate`, is the same for every policy.
     """
     estimates = estimates_of(problem)
-    u = overestimate(problem, estimates)
-    result = [round(CHARGE_UNITS * value / u) for value in estimates]
-    if sum(map(mul, result, problem.gpus)) > MAX_LOAD:
+    result = np.rint(CHARGE_UNITS * estimates / overestimate(problem, estimates))
+    # The limit is far below the largest int64, so that the sum may be rounded.
+    if math.fsum(result * problem.columns.gpus) > MAX_LOAD:
         raise InputError(
             "take too long in all for loads to be counted exactly", field="the jobs", place="jobs"
         )
-    return result
+    return result.astype(np.int64)
 
 
 @by_pointer

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from ringsched.contention.sharing import model_of
 from ringsched.contention.traffic import NUM_COUNTS, Links, Traffic
 from ringsched.model import Cluster, Contention, Job
 from ringsched.model.eligibility import ANY_PARTS, NO_LABELS, Labels, balanced_sizes, matching
-from ringsched.model.job import UNRESTRICTED, Restriction
+from ringsched.model.job import Restriction
 
 if TYPE_CHECKING:
     from ringsched.contention.over_time import Paces
@@ -280,37 +279,17 @@ class Kind(NamedTuple):
     worst_tau: float
 
 
-_of_kind = attrgetter("gpus", "gradient_mb", "minibatch", "forward_ms", "backward_ms", "buckets")
-
-
-class _Numbers(dict[Hashable, int]):
-    """Numbers keys as they are asked for."""
-
-    def __missing__(self, key: Hashable) -> int:
-        number = self[key] = len(self)
-        return number
-
-
 def kinds_of(
-    fabric: Fabric, cluster: Cluster, jobs: Sequence[Job], restricted: Mapping[int, Restriction]
-) -> tuple[list[Kind], Integers]:
-    """Return the kinds of jobs there are, and of which each job is: those of a trace are of few kinds."""
-    keys: Iterable[Hashable] = map(_of_kind, jobs)
-    if restricted:
-        keys = ((key, restricted.get(at)) for at, key in enumerate(keys))
-    number_of = _Numbers()
-    kind_of = np.fromiter(map(number_of.__getitem__, keys), dtype=np.int64, count=len(jobs))
-    first = np.zeros(len(number_of), dtype=np.int64)
-    first[kind_of[::-1]] = np.arange(len(jobs))[::-1]  # of each kind, the last written is the first job
-    num_spreadable = len(jobs) - [job.gpus for job in jobs].count(1)
-    extremes_of: dict[Labels, Extremes] = {NO_LABELS: Extremes(fabric, num_spreadable)}
+    fabric: Fabric, cluster: Cluster, examples: Sequence[tuple[Job, Restriction]], num_spreadable_jobs: int
+) -> tuple[Kind, ...]:
+    """Return the kinds of these jobs, one of each kind."""
+    extremes_of: dict[Labels, Extremes] = {NO_LABELS: Extremes(fabric, num_spreadable_jobs)}
     kinds: list[Kind] = []
-    for at in first.tolist():
-        job, (requires, parts) = jobs[at], restricted.get(at, UNRESTRICTED)
+    for job, (requires, parts) in examples:
         if requires not in extremes_of:
             may_use = matching(cluster.servers, requires)
-            extremes_of[requires] = Extremes(fabric, num_spreadable, may_use)
+            extremes_of[requires] = Extremes(fabric, num_spreadable_jobs, may_use)
         extremes, work = extremes_of[requires], work_of(job, cluster)
         best = extremes.best_case_tau(work, job.gpus, parts)
         kinds.append(Kind(job.gpus, work, best, extremes.worst_case_tau(work, job.gpus)))
-    return kinds, kind_of
+    return tuple(kinds)

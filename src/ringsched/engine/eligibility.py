@@ -90,6 +90,7 @@ class Eligibility:
 
 def eligibility_of(
     jobs: Sequence[Job],
+    limited: Iterable[int],
     restricted: Mapping[int, Restriction],
     servers: Sequence[Server],
     clock: Clock,
@@ -100,12 +101,14 @@ def eligibility_of(
     class_of, parts = [0] * len(jobs), [ANY_PARTS] * len(jobs)
     for at, (requires, number) in restricted.items():
         class_of[at], parts[at] = number_of.setdefault(requires, len(number_of)), number
-    limits_s = [job.limit_s for job in jobs]
+    limit: list[float] = [math.inf] * len(jobs)
+    for at in limited:
+        limit[at] = clock.release(jobs[at].limit_s or 0.0)
     return Eligibility(
         classes=tuple(matching(servers, requires) for requires in number_of),
         class_of=tuple(class_of),
         parts=tuple(parts),
-        limit=tuple(math.inf if limit_s is None else clock.release(limit_s) for limit_s in limits_s),
+        limit=tuple(limit),
         windows=tuple(
             tuple(
                 (max(0, clock.floor(begin) - origin), clock.release(end) - origin)

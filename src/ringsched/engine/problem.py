@@ -16,12 +16,13 @@ from ringsched.contention.fabric import Fabric, Kind, fabric_of, kinds_of
 from ringsched.contention.iteration_time import Work
 from ringsched.contention.network import Network, Shape
 from ringsched.engine.clock import SLACK, Clock, clock_of
+from ringsched.engine.columns import job_columns
 from ringsched.engine.eligibility import Eligibility, Floats, Integers, eligibility_of
 from ringsched.errors import InputError
 from ringsched.model import Bound, Job, Placement, Scenario
 from ringsched.model.checks import MAX_INTEGER, settle
 from ringsched.model.eligibility import Windows
-from ringsched.model.job import restricted_jobs
+from ringsched.model.job import UNRESTRICTED
 from ringsched.model.objective import Objective
 
 if TYPE_CHECKING:
@@ -184,17 +185,18 @@ def problem_of(scenario: Scenario) -> Problem:
     (3,)
     """
     cluster, jobs, clock = scenario.cluster, scenario.jobs, clock_of(scenario.time)
-    fabric, restricted = fabric_of(cluster, scenario.contention), restricted_jobs(jobs)
-    kinds, kind_of = kinds_of(fabric, cluster, jobs, restricted)
+    fabric, known = fabric_of(cluster, scenario.contention), job_columns(scenario)
+    first, restricted = known.first.tolist(), known.restricted
+    gpus = np.array([jobs[at].gpus for at in first], dtype=np.int64)[known.kind_of]
+    examples = [(jobs[at], restricted.get(at, UNRESTRICTED)) for at in first]
+    kinds = kinds_of(fabric, cluster, examples, int(np.count_nonzero(gpus >= 2)))
     server_index = {server.name: at for at, server in enumerate(cluster.servers)}
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
-    submits_s = [job.submit_s for job in jobs]
-    entered = [clock.release(submit_s) for submit_s in submits_s] if clock.slotted else submits_s
-    origin = min(entered, default=0)
-    gpus = np.array([kind.gpus for kind in kinds], dtype=np.int64)[kind_of]
-    release = tuple(_all_since(origin, entered)) if origin else tuple(entered)
-    held = [job.running_on for job in jobs]
-    running = {} if held.count(None) == len(held) else dict(enumerate(held))
+    entered: NDArray[Any] = known.submit_s
+    if clock.slotted:
+        entered = np.array([clock.release(submit_s) for submit_s in entered.tolist()], dtype=np.int64)
+    origin = entered.min().item() if jobs else 0
+    release = _all_since(origin, entered)
     works = [kind.work for kind in kinds]
     problem = Problem(
         scenario=scenario,
@@ -210,39 +212,31 @@ def problem_of(scenario: Scenario) -> Problem:
         ),
         gpus=tuple(gpus.tolist()),
         iterations=(),
-        works=tuple(map(works.__getitem__, kind_of.tolist())),
-        release=release,
+        works=tuple(map(works.__getitem__, known.kind_of.tolist())),
+        release=tuple(release.tolist()),
         best_case=(),
         worst_case=(),
-        running={
-            at: _numbered(placement, server_index, first_gpu)
-            for at, placement in running.items()
-            if placement is not None
-        },
+        running={at: _numbered(jobs[at].running_on or {}, server_index, first_gpu) for at in known.running},
         horizon=0,
-        eligibility=eligibility_of(jobs, restricted, cluster.servers, clock, origin),
-        kinds=tuple(kinds),
+        eligibility=eligibility_of(jobs, known.limited, restricted, cluster.servers, clock, origin),
+        kinds=kinds,
         columns=Columns(
-            kind_of=kind_of,
+            kind_of=known.kind_of,
             gpus=gpus,
-            iterations=_NO_INTEGERS,
-            release=np.array(release, dtype=np.float64),
+            iterations=known.iterations,
+            release=release.astype(np.float64),
             best_case=_NO_FLOATS,
             worst_case=_NO_FLOATS,
         ),
     )
-    iterations = np.array([job.iterations for job in jobs], dtype=np.int64)
-    for at in problem.running:
-        iterations[at] = jobs[at].remaining_iterations
-    return _with_iterations(problem, iterations)
+    return _with_iterations(problem, known.iterations)
 
 
-_NO_INTEGERS, _NO_FLOATS = np.zeros(0, dtype=np.int64), np.zeros(0)
+_NO_FLOATS = np.zeros(0)
 
 
-def with_iterations(problem: Problem, jobs: tuple[Job, ...], iterations: Integers) -> Problem:
+def with_iterations(problem: Problem, scenario: Scenario, iterations: Integers) -> Problem:
     """Return the problem with other iterations still to be done; the jobs may have other estimates."""
-    scenario = problem.scenario.part(jobs, problem.scenario.time)
     return _with_iterations(replace(problem, scenario=scenario), iterations)
 
 
@@ -319,16 +313,12 @@ def _is_countable(clock: Clock, end: float) -> bool:
     return end <= MAX_INTEGER and math.isfinite(clock.seconds(end) * 1e6)
 
 
-def _all_since(origin: float, instants: Sequence[float]) -> list[float]:
-    """Return `_since` of every instant."""
-    if isinstance(origin, int):
-        return [instant - origin for instant in instants]
-    given = np.array(instants, dtype=np.float64)
-    elapsed = given - origin
-    while (early := origin + elapsed < given).any():
+def _all_since(origin: float, instants: NDArray[Any]) -> NDArray[Any]:
+    """Return `_since` of every instant; slots are whole numbers, which are not rounded."""
+    elapsed: NDArray[Any] = instants - origin
+    while (early := origin + elapsed < instants).any():
         elapsed[early] = np.nextafter(elapsed[early], np.inf)
-    since: list[float] = elapsed.tolist()
-    return since
+    return elapsed
 
 
 def _since(origin: float, instant: float) -> float:

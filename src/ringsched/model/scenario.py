@@ -78,6 +78,8 @@ class Scenario(Replaceable):
     contention: Contention = field(default_factory=Contention)
     time: Time = field(default_factory=Time)
     name: str | None = None
+    # What engine/columns.py has read of the jobs: a scenario is simulated many times.
+    columns: object = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         settle(
@@ -101,6 +103,7 @@ class Scenario(Replaceable):
         """Return a scenario of some of its jobs, without the checks that all of them have passed."""
         part = object.__new__(Scenario)
         settle(part, cluster=self.cluster, jobs=jobs, contention=self.contention, time=time, name=self.name)
+        settle(part, columns=None)
         return part
 
     def _check_sizes(self) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ringsched.contention.fabric import Extremes
 from ringsched.contention.iteration_time import Work
+from ringsched.engine.columns import job_columns
 from ringsched.engine.eligibility import next_reopening
 from ringsched.engine.events import advance, advance_counting, next_completion, settle
 from ringsched.engine.problem import Problem, with_iterations
@@ -31,26 +32,24 @@ def believed_problem(problem: Problem, error: float, seed: int) -> Problem:
     estimate is wrong by a factor between 1/(1 + error) and 1 + error, drawn evenly on a logarithmic
     scale, job by job in the order of the scenario.
     """
-    stated_s = [job.estimate_s for job in problem.scenario.jobs]
-    is_stated = stated_s.count(None) < len(stated_s)
-    if error == 0 and not is_stated:
+    scenario, stated = problem.scenario, job_columns(problem.scenario).estimated
+    if error == 0 and not stated:
         return problem
     done = done_before(problem)
     known = problem.columns.iterations + done
     estimates = known.astype(np.float64)
-    if is_stated:
-        _state_iterations(problem, stated_s, estimates)
+    _state_iterations(problem, stated, estimates)
     most = np.maximum(known, _MOST_ITERATIONS)
     believed = np.clip(np.rint(estimates * _factors(len(known), error, seed)), 1, most).astype(np.int64)
     for at in problem.running:
         while believed[at] <= done[at]:  # it has outlived its estimate already
             believed[at] *= 2
-    if not is_stated and (believed == known).all():
+    if not stated and (believed == known).all():
         return problem
-    jobs = problem.scenario.jobs
-    if is_stated:
-        jobs = tuple(job if job.estimate_s is None else job.replace(estimate_s=None) for job in jobs)
-    return with_iterations(problem, jobs, believed - done)
+    if stated:
+        jobs = (job if job.estimate_s is None else job.replace(estimate_s=None) for job in scenario.jobs)
+        scenario = scenario.part(tuple(jobs), scenario.time)
+    return with_iterations(problem, scenario, believed - done)
 
 
 def done_before(problem: Problem) -> Integers:
@@ -68,7 +67,7 @@ def _factors(number: int, error: float, seed: int) -> Floats:
     return np.array(list(map(math.exp, exponents.tolist())))
 
 
-def _state_iterations(problem: Problem, stated_s: Sequence[float | None], estimates: Floats) -> None:
+def _state_iterations(problem: Problem, stated: Sequence[int], estimates: Floats) -> None:
     """Set how many iterations each job with a stated estimate is believed to have in all.
 
     What is believed must not depend on the true number. So a stated estimate is turned into iterations by
@@ -76,12 +75,11 @@ def _state_iterations(problem: Problem, stated_s: Sequence[float | None], estima
     """
     clock, extremes = problem.clock, Extremes(problem.fabric, 0)
     rates: dict[tuple[Work, int], float] = {}
-    for at, estimate_s in enumerate(stated_s):
-        if estimate_s is not None:
-            key = problem.works[at], problem.gpus[at]
-            if key not in rates:
-                rates[key] = clock.rate(extremes.best_case_tau(*key))
-            estimates[at] = clock.done(clock.units(estimate_s), rates[key])
+    for at in stated:
+        key = problem.works[at], problem.gpus[at]
+        if key not in rates:
+            rates[key] = clock.rate(extremes.best_case_tau(*key))
+        estimates[at] = clock.done(clock.units(problem.scenario.jobs[at].estimate_s or 0.0), rates[key])
 
 
 @kernel

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.drawing import Step, draw_steps, panel_for
+from ringsched.engine.columns import job_columns
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Floats, Integers
 from ringsched.formatting import counted, duration, figure, frame_of, html_table, one_line
@@ -228,7 +229,7 @@ def simulation_of(problem: Problem, run: OnlineRun, policy: Policy, settings: On
         num_plans=run.num_plans,
         origin_s=problem.origin_s,
         gpus=problem.columns.gpus.copy(),
-        submit_s=np.array([job.submit_s for job in problem.scenario.jobs], dtype=np.float64),
+        submit_s=job_columns(problem.scenario).submit_s.copy(),
         start_s=problem.seconds_at(run.start),
         finish_s=problem.seconds_at(run.finish),
         best_case_s=problem.clock.seconds(problem.columns.best_case),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringsched.engine.columns import job_columns
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Arrays, Floats, Integers, Run, arrays_of, new_state, run_of
 from ringsched.jit import with_own
@@ -108,9 +109,9 @@ def queue_of(
     origin
         Where starts count from that are known only as closely as a plan states them.
     """
-    slacks = [job.server_slack for job in problem.scenario.jobs] if slack is None else slack
+    slacks = job_columns(problem.scenario).slack if slack is None else np.float64(slack)
     with np.errstate(over="ignore"):  # a slack beyond all servers is infinite
-        needed = np.array(slacks, dtype=np.float64) * problem.columns.gpus - 1e-9
+        needed = slacks * problem.columns.gpus - 1e-9
     return Queue(
         origin=float(origin),
         **_order(

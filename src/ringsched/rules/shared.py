@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ringsched.contention.network import CORE
 from ringsched.contention.traffic import inside, tau_at
+from ringsched.engine.columns import job_columns
 from ringsched.engine.heap import heapify, not_noted, sink
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import Arrays, Floats, Integers, State
@@ -33,12 +34,10 @@ def estimate(problem: Problem, job: int) -> float:
 def estimates_of(problem: Problem) -> Floats:
     """Return ρ̂ of every job."""
     estimates = problem.columns.best_case
-    stated_s = [job.estimate_s for job in problem.scenario.jobs]
-    if stated_s.count(None) < len(stated_s):
+    estimated = job_columns(problem.scenario).estimated
+    if estimated:
         estimates = estimates.copy()
-        for at, stated in enumerate(stated_s):
-            if stated is not None:
-                estimates[at] = estimate(problem, at)
+        estimates[list(estimated)] = [estimate(problem, job) for job in estimated]
     return estimates
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from ringsched import Scenario
 
+PHILLY_SHA256 = "1ec7ddd0df2e647208d3e358d468d2c805b306980fd7d3965e74c6b9cf54d53e"
+
 
 def trial(scenario: Scenario, *, rule: str = "BALANCED", kappa: int) -> Callable[[], float | None]:
     """Return a function that runs one trial of a queue, smallest job first, and returns its makespan."""
@@ -85,6 +87,26 @@ def imported(path: Path, kind: str) -> Any:
         jobs=(),
     )
     return ringsched.import_trace(path, kind, cluster=around, unknown_models="draw").scenario
+
+
+def philly_phased(path: Path) -> Any:
+    """Return all of Philly on 109 servers below one switch under the contention model `phases`.
+
+    These were the defaults of its import once. All is explicit, and the digest is checked, so that
+    measurements of all versions are about the same scenario.
+    """
+    import ringsched
+
+    speeds = {"inter_server_gbps": 100.0, "intra_server_gbps": 200.0, "reduce_gbps": 400.0}
+    around = ringsched.Scenario(
+        cluster=ringsched.Cluster.of_servers(109, 8).replace(**speeds),
+        contention=ringsched.Contention(model="phases", server_latency_ms=0.2),
+        time=ringsched.Time(model="continuous"),
+        jobs=(),
+    )
+    imported = ringsched.import_trace(path, "philly", cluster=around, unknown_models="draw").scenario
+    assert imported.sha256() == PHILLY_SHA256
+    return imported
 
 
 def offered_load(scenario: Scenario) -> float:

@@ -208,6 +208,14 @@ def _simulations() -> Iterator[tuple[str, Prepare]]:
             yield f"{trace}/{name}", partial(_dispatching, trace, policy, backfill)
     for policy in ("fifo", "free-links"):
         yield f"philly/{policy} + easy, wrong estimates", partial(_wrong_estimates, policy)
+    for name, policy, options in (
+        ("fifo", "fifo", {}),
+        ("fifo + easy", "fifo", {"backfill": "easy"}),
+        ("fifo + easy, wrong estimates", "fifo", {"backfill": "easy", "estimate_error": 1.0}),
+        ("free-links + easy", "free-links", {"backfill": "easy"}),
+    ):
+        yield f"philly-phased/{name}", partial(_philly_phased, policy, options, is_new=False)
+        yield f"philly-phased/{name}, first", partial(_philly_phased, policy, options, is_new=True)
     yield "philly/command", _simulate_command
     yield "planning/sjf-bco", partial(_planning, "sjf-bco")
     yield "planning/rolling", partial(_planning, "rolling", **adapters.search_limits(50))
@@ -223,6 +231,17 @@ def _dispatching(trace: str, policy: str, backfill: str) -> Prepared:
 
 def _wrong_estimates(policy: str) -> Prepared:
     return partial(ringsched.simulate, _philly(), policy, backfill="easy", estimate_error=1.0), _times
+
+
+def _philly_phased(policy: str, options: dict[str, Any], *, is_new: bool) -> Prepared:
+    """All of Philly; a scenario that is new has not been simulated before."""
+    scenario = _all_of_philly()
+
+    def work() -> Any:
+        given = scenario.part(scenario.jobs, scenario.time) if is_new else scenario
+        return ringsched.simulate(given, policy, **options)
+
+    return work, _times
 
 
 def _planning(policy: str, **options: Any) -> Prepared:
@@ -371,6 +390,15 @@ def _philly() -> Scenario:
         return adapters.generated("poisson", seed=0, jobs=PHILLY_JOBS, servers=64, switches=8, load=1.1)
     scenario = adapters.imported(path, "philly")
     return scenario.replace(jobs=scenario.jobs[:PHILLY_JOBS])
+
+
+@lru_cache(maxsize=1)
+def _all_of_philly() -> Scenario:
+    """Return all jobs of the trace, or generated jobs where the trace is not available."""
+    path = TRACES / "philly.csv.gz"
+    if not path.exists():
+        return adapters.generated("poisson", seed=0, jobs=PHILLY_JOBS, servers=109, load=0.8)
+    return adapters.philly_phased(path)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=1)

@@ -252,7 +252,7 @@ def _with_iterations(problem: Problem, iterations: Integers) -> Problem:
         worst_case, best_case = (
             np.minimum(each, limit).astype(each.dtype) for each in (worst_case, best_case)
         )
-    last = max(max(problem.release, default=0), problem.eligibility.last_reopening)
+    last = max(problem.columns.release.max(initial=0.0).item(), problem.eligibility.last_reopening)
     longest = worst_case.tolist()
     return replace(
         problem,

@@ -42,8 +42,13 @@ class Waiting(NamedTuple):
 
 def new_waiting(gpus: Integers) -> Waiting:
     """Return the trees without any waiting job; `gpus` are those of each rank."""
-    sizes, size_of, counts = np.unique(gpus, return_inverse=True, return_counts=True)
-    ranks = np.argsort(size_of, kind="stable").astype(np.int64)
+    jobs_of = np.bincount(gpus)
+    sizes = np.flatnonzero(jobs_of)
+    counts = jobs_of[sizes]
+    number_of = np.zeros(len(jobs_of), dtype=np.int64)
+    number_of[sizes] = np.arange(len(sizes))
+    size_of = number_of[gpus]
+    ranks = np.argsort(size_of.astype(np.int16) if len(sizes) < 2**15 else size_of, kind="stable")
     rank_first = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts)))
     leaf_of = np.zeros(len(gpus), dtype=np.int64)
     leaf_of[ranks] = np.arange(len(gpus)) - rank_first[size_of[ranks]]
@@ -56,7 +61,7 @@ def new_waiting(gpus: Integers) -> Waiting:
         shortest=np.full(node_first[-1], np.inf),
         rank_first=rank_first,
         ranks=ranks,
-        size_of=size_of.astype(np.int64),
+        size_of=size_of,
         leaf_of=leaf_of,
         first=np.full(len(sizes), _NO_RANK, dtype=np.int64),
         found=np.full(len(sizes), _NO_RANK, dtype=np.int64),

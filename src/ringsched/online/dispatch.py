@@ -61,12 +61,7 @@ def dispatch(stage: Stage, backfills: bool, exact: bool, most_events: int) -> in
         num_new = arrive(stage)
         blocked = _start_in_order(stage)
         if backfills and blocked != NO_JOB:
-            # Of a new head it is recorded; else it matters only if there is a job to start.
-            is_needed = course.counts[PROMISED] != blocked or fits(stage.waiting, state.counts[NUM_IDLE])
-            if is_needed and not is_promised(stage, blocked, exact):
-                promise(stage, blocked, 0.0)
-            if is_needed:
-                _start_past(stage, blocked, num_new)
+            backfill(stage, blocked, exact, num_new)
         next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
         time = next_event(arrays, state, next_arrival, course.counts[NUM_WAITING] > 0)
         note_instant(stage)
@@ -119,6 +114,17 @@ def _overdue(stage: Stage) -> int:
         return NO_JOB
     job = queue.arrivals[at]
     return job if state.now[0] - queue.release[job] >= stage.longest_wait else NO_JOB
+
+
+@kernel
+def backfill(stage: Stage, blocked: int, exact: bool, num_new: int) -> None:
+    """Start jobs behind the head that do not move its start, which it is promised first."""
+    # The promise to a new head is recorded; else it matters only if there is a job to start.
+    is_new = stage.course.counts[PROMISED] != blocked
+    if is_new or fits(stage.waiting, stage.state.counts[NUM_IDLE]):
+        if not is_promised(stage, blocked, exact):
+            promise(stage, blocked, 0.0)
+        _start_past(stage, blocked, num_new)
 
 
 @part

@@ -2,7 +2,8 @@
 
 The list is a solution of the search: an order, and for each job how it is placed and whether it blocks. At
 every event the jobs in it are tried in order, as in the search itself. So the list needs no times, and it
-stays good if estimates are wrong.
+stays good if estimates are wrong. In the usual list each job blocks those behind it, but for jobs that do
+not move its start, as with EASY.
 """
 
 from __future__ import annotations
@@ -21,9 +22,21 @@ from ringsched.engine.events import advance, next_event, next_release, remaining
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers, State, new_state
 from ringsched.jit import by_pointer, kernel, part, runnable
-from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, start_waiting
+from ringsched.model.objective import Objective
+from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, backfill, start_waiting
 from ringsched.online.follow import PLAN
-from ringsched.online.queue import NUM_ARRIVED, NUM_WAITING, Stage, fits, note_instant, outlive
+from ringsched.online.queue import (
+    NO_JOB,
+    NUM_ARRIVED,
+    NUM_WAITING,
+    PROMISED,
+    SCANNED_AFTER,
+    Stage,
+    fits,
+    note_instant,
+    outlive,
+    waits,
+)
 from ringsched.online.settings import OnlineSettings
 from ringsched.rules.shared import MAX_LOAD, Queue, Scratch, new_scratch
 from ringsched.rules.table import place
@@ -36,15 +49,18 @@ from ringsched.search.starts import OVERTAKING, Manner, Start, keys_of
 MOST_PLANNED = 100  # jobs at the front of the list that a search may move
 MOST_STARTS = 12  # of a search, besides the list as it is
 _SCHEDULES_PER_START = 4
-MARGIN = 0.005  # of the objective, for those who wait and run now
+# By which share of the objective another list must be better than the usual one for the jobs there are now,
+# with exact estimates and with others.
+MARGINS = {True: 0.02, False: 0.05}
 USUAL = Manner(FREE, FREE, small_block=True, large_block=True)  # how jobs are placed in the usual list
 _SLICE = 10  # schedules between two looks at the clock
 
 # Places in `counts`.
 NUM_LISTED = 0
 NUM_NEW = 1  # of them, since the last search
-_STAMP = 2
-_NUM_COUNTS = 3
+IS_USUAL = 2  # whether it is the usual list
+_STAMP = 3
+_NUM_COUNTS = 4
 
 
 @by_pointer
@@ -66,8 +82,10 @@ class RollingList(NamedTuple):
 def new_list(problem: Problem, task: Task, key: Floats) -> RollingList:
     """Return an empty list, with what is known of each job that will be in it."""
     num_jobs, num_classes = problem.num_jobs, NUM_MODES * (int(task.kind.max(initial=0)) + 1)
+    counts = np.zeros(_NUM_COUNTS, dtype=np.int64)
+    counts[IS_USUAL] = 1
     return RollingList(
-        counts=np.zeros(_NUM_COUNTS, dtype=np.int64),
+        counts=counts,
         order=np.zeros(num_jobs, dtype=np.int64),
         mode=np.full(num_jobs, FREE, dtype=np.int64),
         blocks=np.ones(num_jobs, dtype=np.int64),
@@ -81,19 +99,26 @@ def new_list(problem: Problem, task: Task, key: Floats) -> RollingList:
 
 
 @kernel
-def roll(stage: Stage, task: Task, listed: RollingList, most_events: int) -> int:
-    """Go through so many events, or to the end, or until a search is wanted."""
+def roll(stage: Stage, task: Task, listed: RollingList, exact: bool, most_events: int) -> int:
+    """Go through so many events, or to the end, or until a search is wanted.
+
+    `exact` says that the estimates are the truth.
+    """
     arrays, state, queue, course = stage.arrays, stage.state, stage.queue, stage.course
     for _ in range(most_events):
-        first = course.counts[NUM_ARRIVED]
-        for at in range(first, first + arrive(stage)):
+        first, num_new = course.counts[NUM_ARRIVED], arrive(stage)
+        for at in range(first, first + num_new):
             _enlist(task, listed, queue.arrivals[at])
         # While no job fits, the order of those who wait makes no difference.
         is_open = listed.counts[NUM_LISTED] > 1 and fits(stage.waiting, state.counts[NUM_IDLE])
         if is_open and listed.counts[NUM_NEW] > 0 and state.now[0] >= listed.next_plan[0]:
             believe_left(stage, listed)
+            course.counts[SCANNED_AFTER] = -1  # the new jobs have not been looked at
             return PLAN
-        _start_listed(stage, task, listed)
+        blocked = _start_listed(stage, task, listed)
+        if blocked != NO_JOB and listed.counts[IS_USUAL] == 1:
+            backfill(stage, blocked, exact, num_new)
+            _strike_started(stage, task, listed)
         next_arrival = next_release(queue.release, queue.arrivals, course.counts[NUM_ARRIVED])
         instant = next_event(arrays, state, next_arrival, course.counts[NUM_WAITING] > 0)
         note_instant(stage)
@@ -119,13 +144,13 @@ def _enlist(task: Task, listed: RollingList, job: int) -> None:
 
 
 @part
-def _start_listed(stage: Stage, task: Task, listed: RollingList) -> None:
-    """Go through the list once and start each job that can be placed.
+def _start_listed(stage: Stage, task: Task, listed: RollingList) -> int:
+    """Go through the list once and start each job that can be placed; return the job that blocks, or NO_JOB.
 
     Jobs of one kind and mode are alike: if one of them cannot be placed, neither can the other jobs until
     another job has started.
     """
-    state = stage.state
+    state, blocked = stage.state, NO_JOB
     listed.counts[_STAMP] += 1
     num_open, num_kept, at = listed.counts[NUM_LISTED], 0, 0
     while at < listed.counts[NUM_LISTED] and num_open > 0 and state.counts[NUM_IDLE] > 0:
@@ -138,6 +163,7 @@ def _start_listed(stage: Stage, task: Task, listed: RollingList) -> None:
             is_placed = _finds_place(stage, task, job, mode)
             if is_placed:
                 start_waiting(stage, job)
+                stage.course.counts[PROMISED] = NO_JOB
                 listed.alike[number] -= 1
                 listed.counts[_STAMP] += 1
                 num_open = listed.counts[NUM_LISTED] - at + num_kept
@@ -150,11 +176,29 @@ def _start_listed(stage: Stage, task: Task, listed: RollingList) -> None:
             listed.order[num_kept] = job
             num_kept += 1
             if listed.blocks[job] == 1:
+                blocked = job
                 break
     if num_kept < at:
         for rest in range(at, listed.counts[NUM_LISTED]):
             listed.order[num_kept + rest - at] = listed.order[rest]
         listed.counts[NUM_LISTED] -= at - num_kept
+    return blocked
+
+
+@part
+def _strike_started(stage: Stage, task: Task, listed: RollingList) -> None:
+    """Take jobs off the list that have stepped past the first one."""
+    if listed.counts[NUM_LISTED] == stage.course.counts[NUM_WAITING]:
+        return
+    num_kept = 0
+    for at in range(listed.counts[NUM_LISTED]):
+        job = listed.order[at]
+        if waits(stage.waiting, stage.queue.rank[job]):
+            listed.order[num_kept] = job
+            num_kept += 1
+        else:
+            listed.alike[task.kind[job] * NUM_MODES + listed.mode[job]] -= 1
+    listed.counts[NUM_LISTED] = num_kept
 
 
 @part
@@ -185,15 +229,28 @@ def believe_left(stage: Stage, listed: RollingList) -> None:
         )
 
 
+def list_keys(problem: Problem, objective: Objective) -> list[Floats]:
+    """Return keys by which lists are sorted; the usual list is by the first of them."""
+    return [np.array(key, dtype=np.float64) for key in keys_of(problem, objective, 1.0)]
+
+
 class Roller:
     """Improves the list by a search that begins with it."""
 
-    def __init__(self, problem: Problem, stage: Stage, settings: OnlineSettings, *, exact: bool) -> None:
-        self._settings, self._exact = settings, exact
+    def __init__(
+        self,
+        problem: Problem,
+        stage: Stage,
+        settings: OnlineSettings,
+        keys: list[Floats],
+        *,
+        exact: bool,
+    ) -> None:
+        self._settings, self.exact = settings, exact
         self._every = problem.clock.release(settings.every_s)
         self._job_s = problem.pass_s / max(1, problem.num_jobs)
         self._work_s = problem.pass_s * max(1, settings.limits.iterations or 0)
-        self._keys = [np.array(key, dtype=np.float64) for key in keys_of(problem, settings.objective, 1.0)]
+        self._keys = keys
         self._scratch = new_scratch(stage.arrays)
         self.task = task_of(
             problem, stage.believed, settings.objective, target=0.0, usable=tuple(range(NUM_MOVED))
@@ -212,18 +269,18 @@ class Roller:
         jobs = np.sort(in_force)
         jobs = jobs[np.argsort(listed.key[jobs], kind="stable")]
         front = jobs[:MOST_PLANNED]
-        found = self._search(stage, front, in_force[np.isin(in_force, front)])
+        found, is_usual = self._search(stage, front, in_force[np.isin(in_force, front)])
         listed.order[: len(jobs)] = np.concatenate((front[found.order], jobs[MOST_PLANNED:]))
         listed.mode[jobs], listed.blocks[jobs] = FREE, 1
         listed.mode[front], listed.blocks[front] = found.mode[: len(front)], found.blocks[: len(front)]
         numbers = self.task.kind[jobs] * NUM_MODES + listed.mode[jobs]
         listed.alike[:] = np.bincount(numbers, minlength=len(listed.alike))
-        listed.counts[NUM_NEW] = 0
+        listed.counts[NUM_NEW], listed.counts[IS_USUAL] = 0, int(is_usual)
         listed.next_plan[0] = now + self._every if self._every > 0 else -math.inf
         self.num_plans += 1
 
-    def _search(self, stage: Stage, front: Integers, in_force: Integers) -> Solution:
-        """Return the best solution of the jobs at the front, numbered as they are there.
+    def _search(self, stage: Stage, front: Integers, in_force: Integers) -> tuple[Solution, bool]:
+        """Return the best solution of the jobs at the front, numbered as they are there, and if it is usual.
 
         It begins with the usual list, the one in force, and some of the starts of any search.
         """
@@ -248,18 +305,20 @@ class Roller:
         search.descend(
             limits.time_limit_s, None if limits.iterations is None else limits.iterations - len(others)
         )
-        return chain.best if chain.values[BEST] <= usual_value * (1 - MARGIN) else usual
+        is_usual = bool(chain.values[BEST] > usual_value * (1 - MARGINS[self.exact]))
+        return usual if is_usual else chain.best, is_usual
 
     def _starts(self, task: Task, arrays: Arrays, front: Integers, in_force: Integers) -> list[Solution]:
         """Return the list in force, and some of the starts of a search, others each time.
 
         The list in force is of no use where it was made for estimates that have turned out to be wrong.
         """
-        most = min(MOST_STARTS, (self._settings.limits.iterations or MOST_STARTS) // _SCHEDULES_PER_START)
+        schedules = self._settings.limits.iterations
+        most = MOST_STARTS if schedules is None else min(MOST_STARTS, schedules // _SCHEDULES_PER_START)
         if most == 0:
             return []
         solutions = []
-        if self._exact:
+        if self.exact:
             place = {job: at for at, job in enumerate(front.tolist())}
             order = np.array([place[job] for job in in_force.tolist()], dtype=np.int64)
             mode, blocks = np.zeros((2, len(arrays.gpus)), dtype=np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ringsched.bounds.lower_bound import lower_bounds
@@ -21,7 +23,7 @@ from ringsched.online.own import OnlinePolicy, run_own
 from ringsched.online.own import policy_of as own_policy_of
 from ringsched.online.planning import Planner
 from ringsched.online.queue import NUM_ARRIVED, NUM_WAITING, Stage
-from ringsched.online.rolling import Roller, roll
+from ringsched.online.rolling import Roller, list_keys, roll
 from ringsched.online.settings import (
     BACKFILLS,
     EASY,
@@ -52,13 +54,13 @@ _EVENTS_AT_A_TIME = 2000  # between two calls of the observer, and two checks fo
 def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> OnlineRun | None:
     """Run all jobs to their end; None if a policy finds no place for a job, or no plan within the horizon."""
     believed = believed_problem(problem, settings.estimate_error, settings.seed)
-    stage = new_stage(problem, believed, policy, settings)
-    work_s = problem.pass_s
     exact = believed is problem
-    backfills = settings.backfill == EASY
     # Of jobs that are all there, the plan of the search itself is followed.
     if policy.rolls and max((problem.release[job] for job in problem.queued), default=0) > 0:
-        return _rolled(problem, stage, Roller(believed, stage, settings, exact=exact), settings)
+        return _rolled(problem, believed, settings, exact=exact)
+    stage = new_stage(problem, believed, policy, settings)
+    work_s = problem.pass_s
+    backfills = settings.backfill == EASY
     agenda = new_agenda(stage.arrays)
     planner = Planner(believed, policy, settings) if policy.replans else None
     # A rule of the user's runs as plain Python here.
@@ -83,15 +85,22 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
     return result
 
 
-def _rolled(problem: Problem, stage: Stage, roller: Roller, settings: OnlineSettings) -> OnlineRun | None:
+def _rolled(
+    problem: Problem, believed: Problem, settings: OnlineSettings, *, exact: bool
+) -> OnlineRun | None:
     """Run all jobs to their end by the list of `rolling`."""
-    status = MORE
+    keys = list_keys(believed, settings.objective)
+    usual = policy_named("free-links", online=True)
+    stage = new_stage(problem, believed, usual, replace(settings, backfill=EASY), keys[0])
+    roller, status = Roller(believed, stage, settings, keys, exact=exact), MORE
     while status in (MORE, PLAN):
         run = runnable(roll, python=stage.arrays.python_only, work_s=problem.pass_s)
-        status = run(stage, roller.task, roller.listed, _EVENTS_AT_A_TIME)
+        status = run(stage, roller.task, roller.listed, exact, _EVENTS_AT_A_TIME)
         if status == PLAN:
             roller.plan(stage)
         settings.on_progress(_standing(problem, stage, roller))
+    # What a job is promised is worth nothing once there is another list.
+    stage.course.promised[:], stage.course.backfilled[:] = math.inf, False
     return run_of_stage(stage, num_plans=roller.num_plans) if status == DONE else None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ringsched.engine.problem import Problem
-from ringsched.engine.state import NOT_STARTED, Arrays, arrays_of, new_state
+from ringsched.engine.state import NOT_STARTED, Arrays, Floats, arrays_of, new_state
 from ringsched.online.ahead import done_before
 from ringsched.online.dispatch import begin
 from ringsched.online.queue import Stage, new_course, new_waiting
@@ -18,8 +18,17 @@ from ringsched.rules.shared import new_scratch
 from ringsched.rules.table import AS_PLANNED, Rule
 
 
-def new_stage(problem: Problem, believed: Problem, policy: Policy, settings: OnlineSettings) -> Stage:
-    """Return the stage of a policy at time 0, with the jobs that run there."""
+def new_stage(
+    problem: Problem,
+    believed: Problem,
+    policy: Policy,
+    settings: OnlineSettings,
+    priority: Floats | None = None,
+) -> Stage:
+    """Return the stage of a policy at time 0, with the jobs that run there.
+
+    A `priority` of each job is instead of the order in the settings.
+    """
     arrays = arrays_of(problem)
     state = ghost = new_state(arrays)
     if settings.backfill == EASY:
@@ -28,8 +37,9 @@ def new_stage(problem: Problem, believed: Problem, policy: Policy, settings: Onl
     # Ranks and charges come out of what is believed.
     order = "fifo" if settings.order in (ANY_ORDER, OWN_ORDER) else settings.order
     draws = policy.placement is not None and policy.placement.draws
-    kappa, priority = 0 if policy.replans else policy.kappa(problem), priorities(believed, order)
-    queue = queue_of(believed, arrays, priority, seed=settings.seed if draws else None)
+    kappa = 0 if policy.replans else policy.kappa(problem)
+    keys = priorities(believed, order) if priority is None else priority
+    queue = queue_of(believed, arrays, keys, seed=settings.seed if draws else None)
     rule = policy.placement if policy.placement is not None and not policy.replans else AS_PLANNED
     waiting = new_waiting(arrays.gpus[queue.job_at])
     stage = Stage(

@@ -2,7 +2,8 @@
 
 On all of Philly with the defaults of its import, on Muri at two loads, and on a diurnal workload; with exact
 estimates, and with estimates that are wrong by a factor of up to 2; with EASY, and without it. The lower
-bound holds for every policy, even one that knows the future.
+bound holds for every policy, even one that knows the future. All that defines a scenario is explicit, and its
+digest is checked, so that later defaults do not change what is measured.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from functools import cache
 from typing import Any
 
 import ringsched
+from benchmarks import adapters
 from benchmarks.effort import sized
 from benchmarks.online import TRACES
-from ringsched import Cluster, Scenario, Workload, generate
+from ringsched import Cluster, Contention, Scenario, Time, Workload, generate
 from ringsched.analysis.certified import certified_gaps
 from ringsched.workloads import offered_load
 
@@ -24,12 +26,18 @@ WRONG = 1.0  # estimates: by a factor between 1/2 and 2
 BISECTING = ("sjf-bco", "first-fit", "list-scheduling")
 GOAL = "rolling within 1 % of the best policy, with and without wrong estimates"
 NOTE = "The bound holds for every policy, even one that knows the future. Wrong: by a factor of up to 2."
+SPEEDS = {"inter_server_gbps": 100.0, "intra_server_gbps": 200.0, "reduce_gbps": 400.0}
+SHA256 = {
+    "diurnal": "164471f65ea4f46c84436ef5426f9a3136da3afa9e2440ff114baf096bcf5a36",
+    "muri 0.9 14": "36298b581e2bed83b2121be6bee8ff53078543d4dbc6ba2be3d44bdadabd2611",
+    "muri 1.1 14": "a2abaf8e20c9e6f5a805c57a185de7db52e18a2d7a03ba5964323b1bfaba3e41",
+}
 MOST_BISECTED = 500  # jobs: beyond, policies that bisect at every arrival take hours
 
 
 def philly() -> dict[str, Any]:
     """Every online policy on all of Philly with the defaults of its import: gaps in mean completion."""
-    scenario = ringsched.import_trace(TRACES / "philly.csv.gz", "philly").scenario
+    scenario = adapters.philly_phased(TRACES / "philly.csv.gz")
     return gaps(scenario.replace(jobs=scenario.jobs[:NUM_JOBS]))
 
 
@@ -45,8 +53,20 @@ def muri_11() -> dict[str, Any]:
 
 def diurnal() -> dict[str, Any]:
     """Every online policy on 1,000 diurnal jobs at a load of 0.9 on 16 servers: gaps in mean completion."""
-    workload = Workload.diurnal(load=0.9, jobs=sized(1000, 60), cluster=Cluster.of_servers(16))
-    return gaps(generate(workload, seed=1))
+    workload = Workload.diurnal(
+        load=0.9,
+        swing=0.8,
+        peak_hour=14.0,
+        jobs=sized(1000, 60),
+        sizes="philly",
+        models="uniform",
+        min_hours=0.5,
+        max_hours=8.0,
+        cluster=Cluster.of_servers(16, 8).replace(**SPEEDS),
+        contention=Contention(model="paper", share=1.0, degradation=0.2745, server_latency_ms=0.2),
+        time=Time(model="continuous"),
+    )
+    return gaps(_checked("diurnal", generate(workload, seed=1)))
 
 
 def gaps(scenario: Scenario) -> dict[str, Any]:
@@ -77,12 +97,24 @@ def _runs(scenario: Scenario) -> Iterator[tuple[str, str]]:
 @cache
 def muri(load: float, num_servers: int = 14) -> Scenario:
     """Return the Muri trace on so many servers, its arrivals brought to a load."""
-    cluster = Cluster.of_servers(num_servers, 8)
-    around = Scenario(cluster=cluster, time=ringsched.Time(model="continuous"), jobs=())
+    around = Scenario(
+        cluster=Cluster.of_servers(num_servers, 8).replace(**SPEEDS),
+        contention=Contention(model="phases", server_latency_ms=0.2),
+        time=Time(model="continuous"),
+        jobs=(),
+    )
     scenario = ringsched.import_trace(TRACES / "muri_trace1.csv.gz", "muri", cluster=around).scenario
     factor = offered_load(scenario) / load
-    jobs = tuple(job.replace(submit_s=job.submit_s * factor) for job in scenario.jobs[:NUM_JOBS])
-    return scenario.replace(jobs=jobs)
+    jobs = tuple(job.replace(submit_s=job.submit_s * factor) for job in scenario.jobs)
+    checked = _checked(f"muri {load:g} {num_servers}", scenario.replace(jobs=jobs))
+    return checked.replace(jobs=checked.jobs[:NUM_JOBS])
+
+
+def _checked(name: str, scenario: Scenario) -> Scenario:
+    """Return a scenario that is the same as ever, if all of it is simulated."""
+    found = scenario.sha256()
+    assert sized(SHA256.get(name, found), found) == found, f"{name} is another scenario: {found}"
+    return scenario
 
 
 if __name__ == "__main__":

@@ -318,6 +318,59 @@ def _completion_bounds(results: list[Result]) -> list[str]:
     return lines
 
 
+_GAPS = {
+    "Philly": "gaps_philly",
+    "Muri, load 0.9": "gaps_muri_0.9",
+    "Muri, load 1.1": "gaps_muri_1.1",
+    "diurnal": "gaps_diurnal",
+}
+
+
+def _gaps(results: list[Result]) -> list[str]:
+    """Return the certified gaps of all policies, with exact estimates and with wrong ones."""
+    found = [newest(results, part) for part in _GAPS.values()]
+    policies = [
+        key.removesuffix(", gap")
+        for key in found[0]
+        if key.endswith(", gap") and ", wrong estimates" not in key
+    ]
+    lines = [
+        f"| policy | {' | '.join(_GAPS)} |",
+        "|---" + "|--:" * len(_GAPS) + "|",
+    ]
+    for policy in sorted(policies, key=lambda each: found[0][f"{each}, gap"]):
+        cells = [
+            " / ".join(
+                f"{100 * (world[f'{policy}{estimates}, gap'] - 1):.1f}"
+                for estimates in ("", ", wrong estimates")
+            )
+            for world in found
+        ]
+        lines.append(f"| `{policy.removesuffix(' + easy')}`{_with_easy(policy)} | {' | '.join(cells)} |")
+    return lines
+
+
+def _with_easy(policy: str) -> str:
+    return " with EASY" if policy.endswith(" + easy") else ""
+
+
+def _event_loops(results: list[Result]) -> list[str]:
+    found = newest(results, "event_loops")
+    names = {
+        "bare loop in C": "bare event loop in C, without placement and contention",
+        "bare loop in Python": "bare event loop in Python with `heapq`, without placement and contention",
+        "ringsched, events alone": "ringsched, events alone",
+        "ringsched": "ringsched, from the scenario to the result",
+        "SimPy": "the same model in SimPy",
+    }
+    lines = ["| event loop | jobs a second | time over the loop in C |", "|---|--:|--:|"]
+    for key, name in names.items():
+        jobs_per_s = found[f"{key}, jobs/s"]
+        ratio = found["bare loop in C, jobs/s"] / jobs_per_s
+        lines.append(f"| {name} | {digits(jobs_per_s)} | {digits(ratio)} |")
+    return lines
+
+
 # Tables between `<!-- figures: NAME -->` and `<!-- end of figures -->`.
 TABLES: dict[str, Callable[[list[Result]], list[str]]] = {
     "models": _models,
@@ -329,4 +382,6 @@ TABLES: dict[str, Callable[[list[Result]], list[str]]] = {
     "exact": _exact,
     "makespan bounds": _makespan_bounds,
     "completion bounds": _completion_bounds,
+    "gaps": _gaps,
+    "event loops": _event_loops,
 }

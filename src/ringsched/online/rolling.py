@@ -49,11 +49,9 @@ from ringsched.search.starts import OVERTAKING, Manner, Start, keys_of
 MOST_PLANNED = 100  # jobs at the front of the list that a search may move
 MOST_STARTS = 12  # of a search, besides the list as it is
 _SCHEDULES_PER_START = 4
-# By which share of the objective another list must be better than the usual one for the jobs there are now. A
-# list of few jobs is soon changed by those that come, so it is a share over the number of jobs in it, with
-# exact estimates and with others.
-MARGINS = {True: 0.3, False: 1.0}
-LEAST_MARGIN = 0.005
+# By which share of the objective another list must be better than the usual one for the jobs there are now,
+# with exact estimates and with others.
+MARGINS = {True: 0.03, False: 0.05}
 USUAL = Manner(FREE, FREE, small_block=True, large_block=True)  # how jobs are placed in the usual list
 _SLICE = 10  # schedules between two looks at the clock
 
@@ -307,8 +305,7 @@ class Roller:
         search.descend(
             limits.time_limit_s, None if limits.iterations is None else limits.iterations - len(others)
         )
-        margin = max(LEAST_MARGIN, MARGINS[self.exact] / num_queued)
-        is_usual = bool(chain.values[BEST] > usual_value * (1 - margin))
+        is_usual = bool(chain.values[BEST] > usual_value * (1 - MARGINS[self.exact]))
         return usual if is_usual else chain.best, is_usual
 
     def _starts(self, task: Task, arrays: Arrays, front: Integers, in_force: Integers) -> list[Solution]:

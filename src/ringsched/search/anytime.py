@@ -16,7 +16,7 @@ from threading import Event
 import numpy as np
 
 from ringsched.engine.problem import Problem
-from ringsched.engine.state import Arrays, Run, State, arrays_of, new_state, run_of
+from ringsched.engine.state import Arrays, Run, State, arrays_of, run_of
 from ringsched.jit import is_compiling, is_settled, runnable
 from ringsched.model.objective import Objective
 from ringsched.model.plan import GOOD_ENOUGH, INTERRUPTED, SCHEDULES, STALLED, TIME
@@ -287,11 +287,11 @@ class AnytimeSearch:
         return workers
 
     def _new_worker(self, solution: Solution, number: int, cost: int) -> _Worker:
-        state, walk = new_state(self._arrays), new_walk(self._task, len(self.problem.queued))
+        walk = new_walk(self._task, len(self.problem.queued))
         num_arrivals = len(set(self.problem.release))
         num_events = self.problem.num_jobs + num_arrivals + len(self._arrays.permits.reopenings)
         trace = new_trace(self.problem.num_jobs, num_events + 1)
-        checkpoints = new_checkpoints(state, walk.values, walk.kept, num_events)
+        state, checkpoints = new_checkpoints(self._arrays, walk.values, walk.kept, num_events)
         chain = new_chain(solution, trace, checkpoints, walk, f"{self.seed}/{number}")
         return _Worker(chain, cost, state, new_scratch(self._arrays))
 

@@ -40,13 +40,13 @@ def check_names(scenario: Scenario, names: Sequence[str]) -> Iterator[Violation]
 
 def check_gang(planned: PlannedJob, job: Job) -> Iterator[Violation]:
     """Check that the job holds exactly as many GPUs as it needs, constraint (1)."""
-    found = len(held_gpus(planned))
+    found = sum(len(set(gpus)) for gpus in planned.gpus.values())
     if found != job.gpus:
         yield _violation("gang-size", job.name, f"holds {found} GPUs, expected {job.gpus}")
     for server, gpus in planned.gpus.items():
         if not gpus:
             yield _violation("gang-size", job.name, f"lists server {server!r} without any GPU")
-        for gpu, count in Counter(gpus).items():
+        for gpu, count in Counter(gpus).items() if len(set(gpus)) < len(gpus) else ():
             if count > 1:
                 problem = f"names GPU {gpu} of server {server!r} {count} times, expected once"
                 yield _violation("gang-size", job.name, problem)
@@ -82,7 +82,7 @@ def check_eligible(planned: PlannedJob, job: Job, servers: Mapping[str, Server])
                 has = "without that label" if found is None else f"where it is {found!r}"
                 problem = f"requires {label} = {value!r}, but is on server {name!r}, {has}"
                 yield _violation("server-label", job.name, problem)
-    sizes = Counter(server for server, _ in held_gpus(planned))
+    sizes = {server: len(set(gpus)) for server, gpus in planned.gpus.items() if gpus}
     if job.layout == "balanced" and len(set(sizes.values())) > 1:
         listed = ", ".join(f"{count} on {server!r}" for server, count in sizes.items())
         yield _violation("layout", job.name, f"must have equally many GPUs on each server, but has {listed}")

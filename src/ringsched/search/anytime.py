@@ -43,7 +43,7 @@ class Stop:
 
     time_limit_s: float | None = None
     iterations: int | None = None  # schedules tried, over all chains
-    value_s: float = 0.0  # an objective that is good enough
+    is_enough: Callable[[float], bool] = lambda _: False  # of a value of the objective
     asked: Callable[[], bool] = lambda: False  # someone presses Ctrl-C
 
 
@@ -217,7 +217,7 @@ class AnytimeSearch:
             return INTERRUPTED
         if clock_only:  # the rest is checked when all chains have made the same number of steps
             return None
-        if self.value_s <= stop.value_s:
+        if stop.is_enough(self.value_s):
             return GOOD_ENOUGH
         return SCHEDULES if stop.iterations is not None and self.iterations >= stop.iterations else None
 

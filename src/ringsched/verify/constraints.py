@@ -151,10 +151,10 @@ def labels_above(cluster: Cluster) -> dict[str, tuple[str, ...]]:
 
 def check_ring(planned: PlannedJob, labels: Mapping[str, Sequence[str]]) -> Iterator[Violation]:
     """Check that the ring has every GPU of the job once, and enters each server and switch once."""
-    listed = Counter(planned.ring)
-    held = held_gpus(planned)
-    missing, foreign = held - listed.keys(), listed.keys() - held
-    repeated = {gpu for gpu, count in listed.items() if count > 1}
+    listed, held = set(planned.ring), held_gpus(planned)
+    missing, foreign, repeated = held - listed, listed - held, set[Gpu]()
+    if len(listed) < len(planned.ring):
+        repeated = {gpu for gpu, count in Counter(planned.ring).items() if count > 1}
     for gpus, problem in ((missing, "lacks"), (foreign, "names the foreign"), (repeated, "repeats")):
         if gpus:
             yield _violation("ring-gpus", planned.name, f"has a ring that {problem} {_listed(gpus)}")
@@ -163,7 +163,8 @@ def check_ring(planned: PlannedJob, labels: Mapping[str, Sequence[str]]) -> Iter
     entered: Counter[str] = Counter()
     for at, path in enumerate(paths):
         before = paths[at - 1]  # the ring is closed, so the last one precedes the first
-        entered.update(node for node in path if node not in before)
+        if path is not before:
+            entered.update(node for node in path if node not in before)
     for node, times in entered.items():
         if times > 1:
             problem = f"has a ring that enters {node} {times} times, expected once"

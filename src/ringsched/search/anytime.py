@@ -159,8 +159,7 @@ class AnytimeSearch:
         most_stale = STALE_STEPS * len(self.problem.queued)
         number, stale, value_s = 0, 0, self.value_s
         self._started_s = time.monotonic()
-        # A user's own Python is asked by one thread at a time.
-        with ThreadPoolExecutor(1 if self._arrays.python_only else self.num_threads) as pool:
+        with self._threads() as pool:
             while not (ended := self._ended_by(stop)) and stale < most_stale:
                 self._round(pool, round_steps, stop, on_progress)
                 number += 1
@@ -281,10 +280,14 @@ class AnytimeSearch:
         workers = []
         for number in range(_NUM_CHAINS_OF_MANY if self._has_many else NUM_CHAINS):
             solution = ranked[number % len(ranked)].solution(self._task, self._arrays.gpus)
-            worker = self._new_worker(solution, number, slopes[number % len(slopes)])
-            self._enter(worker)
-            workers.append(worker)
+            workers.append(self._new_worker(solution, number, slopes[number % len(slopes)]))
+        with self._threads() as pool:
+            list(pool.map(self._enter, workers))
         return workers
+
+    def _threads(self) -> ThreadPoolExecutor:
+        # A user's own Python is asked by one thread at a time.
+        return ThreadPoolExecutor(1 if self._arrays.python_only else self.num_threads)
 
     def _new_worker(self, solution: Solution, number: int, cost: int) -> _Worker:
         walk = new_walk(self._task, len(self.problem.queued))

@@ -4,7 +4,7 @@ numba optimises every function and makes machine code of it, and then optimises 
 each function that calls it. A kernel that Python never calls needs neither: LLVM optimises it once,
 together with the kernel that Python does call.
 
-numba finds out for every operation anew which of many implementations takes its types. It does so once here.
+For every operation, numba tries many implementations until one takes its types. Here it keeps what it found.
 
 numba looks up the implementation of every operator by its own flags. To compare two sets of flags it
 builds two dictionaries, and all flags have one hash.

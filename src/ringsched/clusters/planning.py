@@ -131,13 +131,13 @@ class Planner:
         jobs = [job for job in jobs if job.name in entries]
         head = next((job for job in jobs if job.submit_s == 0), None)
         if head is not None and not queue.guarded:  # no higher class waits, so it starts as soon as it can
-            first = entries[head.name]
-            if first.start_s > NOW_S:
+            first, start_s = entries[head.name], entries[head.name].start_s
+            if start_s > NOW_S and (start_s := self._starts_s(queue, (head,))[head.name]) <= NOW_S:
                 first = _one_pass(queue.scenario((head,)), _IN_ORDER)[head.name]
-            if first.start_s <= NOW_S:
+            if start_s <= NOW_S:
                 queue.fix(head, first)
             else:
-                queue.promise = (head.name, first.start_s)
+                queue.promise = (head.name, start_s)
         if head is not None and head.name not in queue.starts:
             queue.guarded.append(head)
             if head.name == late:

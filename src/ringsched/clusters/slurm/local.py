@@ -12,7 +12,6 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from ringsched.clusters.processes import Process, processes_with, start, wait_until
 from ringsched.clusters.slurm.commands import SlurmCommands
@@ -302,11 +301,3 @@ class LocalCluster:
         except OSError:
             lines = []
         return lines[-1] if lines else "no message"
-
-    def __enter__(self) -> LocalCluster:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()

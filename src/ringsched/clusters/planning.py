@@ -154,6 +154,7 @@ class Planner:
             if len(harmless) == len(planned) or not waiting:
                 break
             entries = self._entries(queue, waiting, num_classes)  # shorter jobs may fit before the first
+            queue.entries |= entries
             waiting = [job for job in waiting if job.name in entries]
         known = {*queue.starts, *(job.name for job in queue.guarded)}
         queue.guarded += [job for job in jobs if job.name not in known]

@@ -110,12 +110,6 @@ def test_slurmctld_stopped_and_started(real: Real, controllers: Controllers) -> 
     assert_each_once(real, names)
 
 
-def start_at_once(real: Real, job_id: str) -> None:
-    """Slurm delays the start of a job that it has requeued; wait for that, and end it."""
-    real.wait(lambda: real.jobs()[job_id].held)
-    real.commands.tell("scontrol", "update", f"jobid={job_id}", "StartTime=now")
-
-
 def test_a_node_goes_down_and_comes_back(real: Real, controllers: Controllers) -> None:
     real.submit("on-n4", 8, 3)
     real.submit("on-n3", 8, 3)
@@ -125,14 +119,14 @@ def test_a_node_goes_down_and_comes_back(real: Real, controllers: Controllers) -
     lost = next(run for run in real.runs() if "n4" in run.servers)
     real.local.stop_daemon("n4", signal.SIGKILL)
     real.commands.tell("scontrol", "update", "nodename=n4", "state=down", "reason=lost")
-    start_at_once(real, lost.job_id)
+    real.start_soon(lost.job_id)
     real.wait(lambda: any(run.name == lost.name and "n4" not in run.servers for run in real.runs()))
     real.local.start_daemon("n4")
     process.join(90)
     assert process.exitcode == 0
     runs = Counter(run.name for run in real.runs())
     assert runs == {"on-n4": 1, "on-n3": 1, "all": 1} | {lost.name: 2}  # as often as Slurm requeued it
-    assert next(job.restarts for job in real.jobs().values() if job.id == lost.job_id) == 1
+    assert next(job.record["restart_cnt"] for job in real.jobs().values() if job.id == lost.job_id) == 1
 
 
 @pytest.mark.parametrize("real", ["MessageTimeout=3\n"], indirect=True, ids=["short-timeout"])
@@ -146,7 +140,7 @@ def test_a_job_on_two_nodes_loses_one(real: Real, controllers: Controllers) -> N
     real.commands.tell("scontrol", "update", "nodename=n3,n4", "state=resume")
     real.local.stop_daemon("n1", signal.SIGKILL)
     real.commands.tell("scontrol", "update", "nodename=n1", "state=down", "reason=lost")
-    start_at_once(real, job_id)
+    real.start_soon(job_id)
     process.join(90)
     assert process.exitcode == 0
     runs = real.runs()
@@ -243,8 +237,6 @@ def test_mixed_jobs_through_kills_a_restart_and_a_lost_node(number: int, kills: 
                 if at == kills // 2:
                     real.commands.tell("scancel", *cancelled)
                 if at == 2 * kills // 3:
-                    if (job := real.jobs()[on_it]).held or job.waiting:  # Slurm delays its second start
-                        real.commands.tell("scontrol", "update", f"jobid={on_it}", "StartTime=now")
                     real.local.start_daemon(lost)
                     real.commands.tell("scontrol", "update", "nodename=n20", "state=resume")
             real.local.wait_for_nodes(len(MIXED))  # it is back
@@ -255,7 +247,7 @@ def test_mixed_jobs_through_kills_a_restart_and_a_lost_node(number: int, kills: 
             controllers.kill()
         jobs, runs = real.jobs(), real.runs()
     assert set(jobs) == set(good)  # no other id, and none is gone
-    assert jobs[on_it].restarts == 1
+    assert jobs[on_it].record["restart_cnt"] == 1
     assert_no_gpu_twice(runs)
     starts, ends = Counter[str](), Counter[str]()
     for run in runs:
@@ -270,4 +262,4 @@ def test_mixed_jobs_through_kills_a_restart_and_a_lost_node(number: int, kills: 
             (job.reason, job.comment[-400:]) for job in mine
         ]
         assert ends[name] == len(mine), name
-        assert starts[name] == len(mine) + sum(job.restarts for job in mine), name
+        assert starts[name] == len(mine) + sum(job.record["restart_cnt"] for job in mine), name

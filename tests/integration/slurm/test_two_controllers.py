@@ -202,7 +202,7 @@ def test_killed_and_paused_in_turn(term_s: int, length_s: int) -> None:
 def _disturbed(
     real: Real, both: list[Machine], term_s: int, length_s: float, draw: random.Random
 ) -> list[str]:
-    """Submit jobs, and kill or pause who is active; return the names of the jobs."""
+    """Submit jobs, and kill or pause who is active, until both have been; return the names of the jobs."""
     names: list[str] = []
     end_s = time.monotonic() + length_s
     for turn in count():
@@ -221,7 +221,7 @@ def _disturbed(
             longer_s = draw.choice((1.5, 3.0, 4.0)) if turn else 3.0  # than the lease
             time.sleep(1.0 if turn and draw.random() < 0.25 else term_s + longer_s)
             machine.send(signal.SIGCONT)
-        if turn and time.monotonic() > end_s:
+        if turn and time.monotonic() > end_s and len({change.uid for change in writes(real, both)}) == 2:
             return names
     raise AssertionError
 

@@ -70,11 +70,6 @@ class SlurmJob:
         """The state as Slurm writes it."""
         return "+".join(self.states)
 
-    @property
-    def restarts(self) -> int:
-        """How often Slurm has requeued it."""
-        return number(self.record, "restart_cnt") or 0
-
     def left_s(self, now_s: float) -> float | None:
         """Return how long Slurm lets it run on; None if that is unknown."""
         return None if not 0 < self.end_s <= now_s + _NEVER_S else max(1.0, self.end_s - now_s)

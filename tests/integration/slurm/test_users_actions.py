@@ -107,7 +107,7 @@ def test_hold_uhold_and_release_past_the_plan(real: Real) -> None:
 
 
 def test_a_requeued_job_runs_again_under_its_id(real: Real) -> None:
-    job_id = real.sbatch("job", 16, "--gpus=16", sleep_s=1, seconds=1)
+    job_id = real.sbatch("job", 16, "--gpus=16", sleep_s=2, seconds=2)
     controller = real.controller()
     controller.cycle()
     real.wait(lambda: len(real.runs()) == 1)

@@ -131,13 +131,13 @@ class Planner:
         jobs = [job for job in jobs if job.name in entries]
         head = next((job for job in jobs if job.submit_s == 0), None)
         if head is not None and not queue.guarded:  # no higher class waits, so it starts as soon as it can
-            first, start_s = entries[head.name], entries[head.name].start_s
-            if start_s > NOW_S and (start_s := self._starts_s(queue, (head,))[head.name]) <= NOW_S:
-                first = _one_pass(queue.scenario((head,)), _IN_ORDER)[head.name]
-            if start_s <= NOW_S:
+            first = entries[head.name]
+            if first.start_s > NOW_S:
+                first = _alone(queue, head)
+            if first.start_s <= NOW_S:
                 queue.fix(head, first)
             else:
-                queue.promise = (head.name, start_s)
+                queue.promise = (head.name, first.start_s)
         if head is not None and head.name not in queue.starts:
             queue.guarded.append(head)
             if head.name == late:
@@ -301,6 +301,18 @@ def _one_pass(scenario: Scenario, policy: str, objective: str = MAKESPAN.name) -
     """Return what a policy plans, without the bounds of a whole plan."""
     problem, run = _run(scenario, policy, objective)
     return {entry.name: entry for entry in planned_jobs(problem, run)}
+
+
+def _alone(queue: _Queue, job: Job) -> PlannedJob:
+    """Return what a job does if it comes before all other waiting jobs."""
+    problem, run = _run(queue.scenario((job,)), _IN_ORDER)
+    return PlannedJob(
+        name=job.name,
+        start_s=problem.seconds_at(run.starts[-1]),
+        finish_s=problem.seconds_at(run.finishes[-1]),
+        ring=problem.ring(run.gpus[-1]),
+        gpus=problem.placement(run.gpus[-1]),
+    )
 
 
 def _run(scenario: Scenario, policy: str, objective: str = MAKESPAN.name) -> tuple[Problem, Run]:

@@ -40,7 +40,7 @@ def number(entry: Mapping[str, Any], key: str) -> int | None:
     (None, None)
     """
     value = entry.get(key)
-    if type(value) is int:  # almost always
+    if value is None or type(value) is int:  # almost always
         return value
     if (value := plain(value)) is None:
         return None

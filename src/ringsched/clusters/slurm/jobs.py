@@ -83,7 +83,7 @@ def read_jobs(commands: Commands) -> tuple[SlurmJob, ...]:
 
 
 def _jobs(record: Mapping[str, Any]) -> Iterator[SlurmJob]:
-    """Return a job; of an array, all tasks that the record stands for."""
+    """Yield the job of a record; of an array, its tasks that have no records yet."""
     array, states = number(record, "array_job_id") or 0, words(record, "job_state")
     ids = [str(number(record, "job_id") or 0)]
     if array:

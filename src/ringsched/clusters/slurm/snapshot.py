@@ -186,7 +186,7 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
 
 
 def _stay(ours: OurJob, held: Mapping[str, Sequence[int]], until_s: float) -> Stay:
-    """Return where a job is since its start; by Slurm's clock of whole seconds, it may lie ahead."""
+    """Return where a job is since its start, which may seem to lie ahead: Slurm counts whole seconds."""
     start_s = float(ours.slurm.start_s)
     return Stay(ours.job, start_s, max(until_s, start_s + 1e-3), Placement(held))
 

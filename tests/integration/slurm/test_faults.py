@@ -206,7 +206,7 @@ def submit_mixed(real: Real, number: int, draw: random.Random) -> dict[str, str]
 
 
 @pytest.mark.parametrize(
-    ("number", "kills"), [(40, 6), pytest.param(200, 20, marks=pytest.mark.slow)], ids=["short", "long"]
+    ("number", "kills"), [(25, 5), pytest.param(200, 20, marks=pytest.mark.slow)], ids=["short", "long"]
 )
 def test_mixed_jobs_through_kills_a_restart_and_a_lost_node(number: int, kills: int) -> None:
     """Every job exactly once, no GPU twice, no id changed; Slurm requeues what was on the lost node."""

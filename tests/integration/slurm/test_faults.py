@@ -212,7 +212,7 @@ def test_mixed_jobs_through_kills_a_restart_and_a_lost_node(number: int, kills: 
     """Every job exactly once, no GPU twice, no id changed; Slurm requeues what was on the lost node."""
     draw = random.Random(11)
     controllers = Controllers()
-    with real_cluster(nodes()) as real:
+    with real_cluster(nodes(), more="MinJobAge=3600\n") as real:  # all are still known in the end
         good = submit_mixed(real, number, draw)
         cancelled = draw.sample(sorted(job_id for job_id in good if "_" not in job_id), number // 20)
         lost, end_s = "", time.monotonic() + 600

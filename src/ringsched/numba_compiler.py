@@ -18,11 +18,13 @@ all places in the source. But it has made that code for this one call, and place
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from numba.core import ir, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
+from numba.np import linalg
 
 
 class KernelFlags(Flags):
@@ -115,3 +117,17 @@ def _same(itself: Any, _memo: Any) -> Any:
 
 ir.Loc.__deepcopy__ = _same  # type: ignore[attr-defined]
 ir.Block.__deepcopy__ = _same  # type: ignore[attr-defined]
+
+
+@cache
+def load_blas_later() -> None:
+    """Let numba load scipy for the first kernel that multiplies matrices, not for the first kernel.
+
+    numba loads scipy to find out whether it is installed. It is, and takes a quarter of a second to load.
+    """
+    ensure_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        from numba.np import arraymath
+    finally:
+        linalg.ensure_blas = ensure_blas
+    arraymath.ensure_blas = ensure_blas  # type: ignore[attr-defined]

@@ -42,6 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"NO SLURM HERE: {', '.join(NO_SLURM)} missing"))
         if AS_PYTHON and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="too much work for kernels as plain Python"))
+    # These wait most of the time. They come first, so that one worker waits while the others compute.
+    items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -232,15 +232,15 @@ def test_work_goes_on_as_plain_python_until_the_kernel_is_compiled(monkeypatch: 
 
 @pytest.mark.compiled
 def test_results_do_not_depend_on_when_kernels_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = ringsched.generate(ringsched.Workload.paper(), seed=3)
-    stop = ringsched.Stop(max_schedules=400)
+    scenario = ringsched.generate(ringsched.Workload.paper(jobs=40), seed=3)
+    stop = ringsched.Stop(max_schedules=200)
     asked = {"objective": "mean-completion", "stop": stop}
     compiled = ringsched.plan(scenario, **asked)
     monkeypatch.setenv("RINGSCHED_KERNELS", "python")
     assert ringsched.plan(scenario, **asked) == compiled
     monkeypatch.delenv("RINGSCHED_KERNELS")
     monkeypatch.setattr(jit, "_ENTRIES", {})
-    monkeypatch.setattr(jit, "ENOUGH_S", 3.0)  # some of it as plain Python, the rest compiled
+    monkeypatch.setattr(jit, "ENOUGH_S", 0.3)  # some of it as plain Python, the rest compiled
     assert ringsched.plan(scenario, **asked) == compiled
 
 

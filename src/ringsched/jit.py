@@ -331,9 +331,10 @@ def _jitted(function: Any, module: str | None, options: dict[str, Any], *, is_en
     """Return what numba makes of a function; only those that Python calls have a wrapper and are kept."""
     import numba
 
-    from ringsched.numba_compiler import InnerCompiler, KernelCompiler, share_among_calls
+    from ringsched.numba_compiler import InnerCompiler, KernelCompiler, load_blas_later, share_among_calls
     from ringsched.numba_records import register
 
+    load_blas_later()
     register(_BY_POINTER)
     package = module.split(".")[1] if module and module.startswith("ringsched.") else None
     directory = None if package is None or not is_entry else cache_directory(package)

@@ -1,8 +1,10 @@
-"""numba's compiler with four changes that take two thirds of its time away; kernels compute the same.
+"""numba's compiler with five changes that take two thirds of its time away; kernels compute the same.
 
 numba optimises every function and makes machine code of it, and then optimises it again as a part of
 each function that calls it. A kernel that Python never calls needs neither: LLVM optimises it once,
 together with the kernel that Python does call.
+
+For every operation, numba tries many implementations until one takes its types. Here it keeps what it found.
 
 numba looks up the implementation of every operator by its own flags. To compare two sets of flags it
 builds two dictionaries, and all flags have one hash.
@@ -10,16 +12,19 @@ builds two dictionaries, and all flags have one hash.
 numba compiles a function again for every constant that a caller passes to it. One compilation serves all
 calls, and LLVM still makes use of constants where it inlines a call.
 
-numba copies the code of every function that it inlines, with all places in the source. Places never change.
+numba copies the code of every function twice before it inlines it, with all variables for every block, and
+all places in the source. But it has made that code for this one call, and places never change.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from numba.core import ir, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
+from numba.np import linalg
 
 
 class KernelFlags(Flags):
@@ -91,8 +96,38 @@ def share_among_calls(dispatcher: Any) -> None:
     dispatcher.get_call_template = get_call_template
 
 
-def _same(place: ir.Loc, _memo: Any) -> ir.Loc:
-    return place
+_find_signature = types.BaseFunction.get_call_type
+_SIGNATURES: dict[Any, Any] = {}
+
+
+def _signature(function: types.BaseFunction, context: Any, arguments: Any, named: Any) -> Any:
+    """Return what numba finds; a function type with more implementations is another one."""
+    key = function, context, arguments, tuple(named.items())
+    if key not in _SIGNATURES:
+        _SIGNATURES[key] = _find_signature(function, context, arguments, named)
+    return _SIGNATURES[key]
+
+
+types.BaseFunction.get_call_type = _signature  # type: ignore[assignment, method-assign]
+
+
+def _same(itself: Any, _memo: Any) -> Any:
+    return itself
 
 
 ir.Loc.__deepcopy__ = _same  # type: ignore[attr-defined]
+ir.Block.__deepcopy__ = _same  # type: ignore[attr-defined]
+
+
+@cache
+def load_blas_later() -> None:
+    """Let numba load scipy for the first kernel that multiplies matrices, not for the first kernel.
+
+    numba loads scipy to find out whether it is installed. It is, and takes a quarter of a second to load.
+    """
+    ensure_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        from numba.np import arraymath
+    finally:
+        linalg.ensure_blas = ensure_blas
+    arraymath.ensure_blas = ensure_blas  # type: ignore[attr-defined]

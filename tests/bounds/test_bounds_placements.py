@@ -11,7 +11,6 @@ from tests.scenarios import cluster, job, scenario
 
 import ringsched
 from ringsched import Plan, Scenario, Server, lower_bounds
-from ringsched.bounds.fastest import fastest_of
 from ringsched.bounds.link_time import levels_of, nodes_at
 from ringsched.bounds.ways import running_ends, ways_of
 from ringsched.engine.problem import problem_of
@@ -48,7 +47,7 @@ def test_a_packed_job_waits_for_its_server() -> None:
     """Each of two servers lacks one GPU: for 4 s and for 9 s."""
     jobs = [job(f"held{at}", iterations=end, running_on={f"s{at}": [0]}) for at, end in enumerate((40, 90))]
     problem = problem_of(scenario(cluster(2, 2), *jobs, job("pair", gpus=2, iterations=10)))
-    ways = ways_of(problem, fastest_of(problem)).queued
+    ways = ways_of(problem).queued
     assert [(way.packed, way.start) for way in ways] == [(True, 4), (False, 0)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -169,6 +170,16 @@ def test_the_first_job_of_the_highest_class_is_never_delayed(jobs: list[tuple[in
     ]
     assert len(held) == len(set(held))
     assert set(planned.entries) == {job.name for job in scenario.jobs}
+
+
+def test_no_gpu_is_planned_twice_at_a_time() -> None:
+    """The first job starts now though the policy would start longer ones; these are planned around it."""
+    jobs = [("first", 8, 1, 0), *((f"long{at}", 4, 2, 0) for at in range(3))]
+    planned = Planner(policy="longest-first").plan(queue(*jobs))
+    assert planned.starts == ("first",)
+    for one, other in combinations(planned.entries.values(), 2):
+        if one.start_s < other.finish_s and other.start_s < one.finish_s:
+            assert set(one.ring).isdisjoint(other.ring), (one.name, other.name)
 
 
 def test_decisions_are_pure() -> None:

@@ -235,6 +235,7 @@ def test_a_snapshot_with_everything() -> None:
         "job-3": "is held by an operator",
         "job-5": "waits for afterok:9(unfulfilled)",
         "job-6": "is a heterogeneous job; submit it as one job with --gpus",
+        "job-7": "is a heterogeneous job; submit it as one job with --gpus",
         "job-8": "was released by its owner; Slurm places it",
         "job-9": "asks for 3 GPUs, but its comment has 2",
         "job-10": "is held by Slurm: JobHoldMaxRequeue",

@@ -14,7 +14,7 @@ from tests.strategies import scenarios
 
 from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.simulate import LiveCluster
-from ringsched.engine.state import Arrays, Integers, Run, State, arrays_of, new_state, run_of
+from ringsched.engine.state import Arrays, Integers, Run, arrays_of, run_of
 from ringsched.model import Scenario
 from ringsched.model.objective import (
     COMPLETION,
@@ -162,7 +162,6 @@ class Simulated:
     def __init__(self, problem: Problem, solution: Solution, max_wait: float = math.inf) -> None:
         self.problem, self.solution = problem, solution
         self.arrays: Arrays = arrays_of(problem)
-        self.state: State = new_state(self.arrays)
         self.task = task_of(
             problem,
             self.arrays,
@@ -176,7 +175,9 @@ class Simulated:
         self.walk = new_walk(self.task, len(problem.queued))
         num_events = 2 * problem.num_jobs + 1
         self.trace = new_trace(problem.num_jobs, num_events)
-        self.checkpoints = new_checkpoints(self.state, self.walk.values, self.walk.kept, num_events)
+        self.state, self.checkpoints = new_checkpoints(
+            self.arrays, self.walk.values, self.walk.kept, num_events
+        )
 
     def run(
         self, cost: int = COMPLETION, limit: float = math.inf, start: int = FROM_START, records: bool = False

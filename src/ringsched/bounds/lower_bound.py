@@ -52,7 +52,7 @@ def _whole_cluster(problem: Problem, objective: Objective) -> Iterator[Bound]:  
 
 def _placements(problem: Problem, objective: Objective) -> Iterator[Bound]:  # noqa: ARG001
     work = work_of(problem)
-    ways = ways_of(problem, work.fastest)
+    ways = ways_of(problem)
     later = work_after_running(work, ways)
     if ways.running:
         yield after_running(later)
@@ -74,7 +74,7 @@ def _priced(problem: Problem, objective: Objective) -> Iterator[Bound]:
 
 
 def _priced_placements(problem: Problem, objective: Objective) -> Iterator[Bound]:
-    if (bound := priced_placements(problem, fastest_of(problem), objective)) is not None:
+    if (bound := priced_placements(problem, objective)) is not None:
         yield bound
 
 
@@ -84,7 +84,7 @@ def _alone(problem: Problem, objective: Objective) -> Iterator[Bound]:
 
 def _slowdown(problem: Problem, objective: Objective) -> Iterator[Bound]:
     fastest = fastest_of(problem)
-    ways = ways_of(problem, fastest)
+    ways = ways_of(problem)
     alone = earliest_ends(problem, ways)
     yield best_cases(problem, fastest, objective)
     yield alone

@@ -14,7 +14,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.bounds.fastest import Fastest
 from ringsched.bounds.link_time import levels_of
 from ringsched.bounds.resources import FEW_JOBS, Resource, resources_of
 from ringsched.bounds.ways import Ways, ways_of
@@ -31,9 +30,9 @@ DIGITS = 5  # of a price
 SPARE = 1.3  # how much longer than the work the prices last
 
 
-def priced_placements(problem: Problem, fastest: Fastest, objective: Objective) -> Bound | None:
+def priced_placements(problem: Problem, objective: Objective) -> Bound | None:
     """Return the bound; None for so many jobs that the prices would take too long."""
-    ways = ways_of(problem, fastest)
+    ways = ways_of(problem)
     if len(ways.queued) > MOST_WAYS:
         return None
     weights = np.array(objective.weights(problem.scenario.jobs))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from ringsched.bounds.fastest import Fastest
-from ringsched.engine.problem import Problem, problem_of
+from ringsched.bounds.fastest import fastest_of
+from ringsched.engine.problem import Problem, once_per_problem, problem_of
 from ringsched.engine.simulate import run_events
 
 
@@ -43,8 +43,10 @@ class Ways:
         return ends
 
 
-def ways_of(problem: Problem, fastest: Fastest) -> Ways:
+@once_per_problem
+def ways_of(problem: Problem) -> Ways:
     """Return the ways of all jobs."""
+    fastest = fastest_of(problem)
     ends = running_ends(problem)
     eligible = problem.eligibility
     free = [_free(problem, ends, allowed) for allowed in eligible.classes]

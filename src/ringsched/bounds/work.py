@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.bounds.fastest import Fastest, fastest_of
-from ringsched.engine.problem import Problem
+from ringsched.engine.problem import Problem, once_per_problem
 
 # Whole slots as int64 where all sums of them fit, else as Python's integers; seconds as floats.
 Array = NDArray[Any]
@@ -47,6 +47,7 @@ class Work:
         return -(-amount // capacity) if self.problem.clock.slotted else amount / capacity
 
 
+@once_per_problem
 def work_of(problem: Problem) -> Work:
     """Return the work of a problem's jobs."""
     fastest = fastest_of(problem)

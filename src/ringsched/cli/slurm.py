@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,16 @@ class Site:
         return tuple(name for name in self.partition.split(",") if name)
 
 
+def _checked_s(_: click.Context, option: click.Parameter, value: float) -> float:
+    """Raise if a duration is not positive, or longer than a day."""
+    if not 0 < value <= MOST_SECONDS:
+        raise InputError(f"must be > 0 and at most {MOST_SECONDS}, not {value:g}", field=option.opts[0])
+    return value
+
+
+seconds_option = partial(option, metavar="DURATION", type=DURATION, show_default=True, callback=_checked_s)
+
+
 def with_site(command: Command) -> Command:
     """Add the options that say which cluster is meant, and how fast its links are."""
 
@@ -82,13 +92,11 @@ def with_site(command: Command) -> Command:
     def on_site(
         *given: Any, partition: str | None, network: Path | None, command_timeout: float, **named: Any
     ) -> None:
-        check_seconds("--command-timeout", command_timeout)
         speeds = usual_network() if network is None else load_network(network)
         command(*given, site=Site(command_timeout, speeds, partition), **named)
 
     for each in (
-        option("--command-timeout", metavar="DURATION", type=DURATION, default="30s", show_default=True,
-                     help="Timeout for each Slurm command."),
+        seconds_option("--command-timeout", default="30s", help="Timeout for each Slurm command."),
         option("--network", metavar="FILE", type=FILE,
                      stated="$RINGSCHED_NETWORK, /etc/ringsched/network.toml",
                      help="Link speeds and contention."),
@@ -136,12 +144,6 @@ def _check_planner(planner: Planner) -> None:
         planner.check()
     except InputError as error:
         raise InputError(error.problem, field=f"--{error.field or 'policy'}") from None
-
-
-def check_seconds(name: str, value: float) -> None:
-    """Raise if a duration is not positive, or longer than a day."""
-    if not 0 < value <= MOST_SECONDS:
-        raise InputError(f"must be > 0 and at most {MOST_SECONDS}, not {value:g}", field=name)
 
 
 @click.group("slurm", cls=Group)
@@ -292,22 +294,8 @@ def _option_error(error: InputError, given: Mapping[str, Any]) -> InputError:
     is_flag=True,
     help="Print every command that would change something, and run none; implies --once.",
 )
-@option(
-    "--poll-interval",
-    metavar="DURATION",
-    type=DURATION,
-    default="5s",
-    show_default=True,
-    help="Time between two polls of the queue.",
-)
-@option(
-    "--start-timeout",
-    metavar="DURATION",
-    type=DURATION,
-    default="1min",
-    show_default=True,
-    help="Time that Slurm has to start a released job.",
-)
+@seconds_option("--poll-interval", default="5s", help="Time between two polls of the queue.")
+@seconds_option("--start-timeout", default="1min", help="Time that Slurm has to start a released job.")
 @with_site
 def run_command(
     planner: Planner,
@@ -323,8 +311,6 @@ def run_command(
     Runs until it is stopped. It can be killed at any point and started again. Needs operator rights in Slurm,
     not root. Of several controllers one is active; another takes over within 20 s if it fails.
     """
-    for name, value in (("--poll-interval", poll_interval), ("--start-timeout", start_timeout)):
-        check_seconds(name, value)
     say = (lambda line: click.echo(line, err=True)) if dry_run else _say
     lease = Lease(commands=site.commands)
     timely = SlurmCommands(timeout_s=site.timeout_s, left_s=lease.left_s)

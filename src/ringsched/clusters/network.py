@@ -10,7 +10,6 @@ from typing import Any
 
 from ringsched.errors import InputError
 from ringsched.formats.decode import build, check_keys, link_gbps, parse, table
-from ringsched.importing.cluster import Surroundings, surroundings_of
 from ringsched.model import Cluster, Contention, Server, Time
 from ringsched.model.checks import number
 from ringsched.model.cluster import (
@@ -82,7 +81,7 @@ def load_network(path: Path) -> Network:
     """
     content = parse(path)
     if isinstance(table(content.get("cluster", {}), "cluster").get("servers"), list):
-        return _network_of(surroundings_of(path))
+        return _network_of(path)
     try:
         check_keys(content, ("cluster", "contention", "time"), (), None)
         cluster = table(content.get("cluster", {}), "cluster")
@@ -108,7 +107,10 @@ def _speed(cluster: Mapping[str, object], key: str) -> Any:
     return link_gbps(cluster[key], key, "cluster") if key == "inter_server_gbps" else cluster[key]
 
 
-def _network_of(surroundings: Surroundings) -> Network:
+def _network_of(path: Path) -> Network:
+    from ringsched.importing.cluster import surroundings_of  # it loads the readers of all traces
+
+    surroundings = surroundings_of(path)
     cluster = surroundings.cluster
     return Network(
         inter_server_gbps=cluster.inter_server_gbps,

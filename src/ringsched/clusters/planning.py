@@ -133,7 +133,7 @@ class Planner:
         if head is not None and not queue.guarded:  # no higher class waits, so it starts as soon as it can
             first = entries[head.name]
             if first.start_s > NOW_S:
-                first = _one_pass(queue.scenario((head,)), _IN_ORDER)[head.name]
+                first = _alone(queue, head)
             if first.start_s <= NOW_S:
                 queue.fix(head, first)
             else:
@@ -154,6 +154,7 @@ class Planner:
             if len(harmless) == len(planned) or not waiting:
                 break
             entries = self._entries(queue, waiting, num_classes)  # shorter jobs may fit before the first
+            queue.entries |= entries
             waiting = [job for job in waiting if job.name in entries]
         known = {*queue.starts, *(job.name for job in queue.guarded)}
         queue.guarded += [job for job in jobs if job.name not in known]
@@ -300,6 +301,18 @@ def _one_pass(scenario: Scenario, policy: str, objective: str = MAKESPAN.name) -
     """Return what a policy plans, without the bounds of a whole plan."""
     problem, run = _run(scenario, policy, objective)
     return {entry.name: entry for entry in planned_jobs(problem, run)}
+
+
+def _alone(queue: _Queue, job: Job) -> PlannedJob:
+    """Return what a job does if it comes before all other waiting jobs."""
+    problem, run = _run(queue.scenario((job,)), _IN_ORDER)
+    return PlannedJob(
+        name=job.name,
+        start_s=problem.seconds_at(run.starts[-1]),
+        finish_s=problem.seconds_at(run.finishes[-1]),
+        ring=problem.ring(run.gpus[-1]),
+        gpus=problem.placement(run.gpus[-1]),
+    )
 
 
 def _run(scenario: Scenario, policy: str, objective: str = MAKESPAN.name) -> tuple[Problem, Run]:

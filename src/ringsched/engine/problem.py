@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ from ringsched.model.objective import Objective
 if TYPE_CHECKING:
     from ringsched.engine.clock import Times
 
+
+_Derived = TypeVar("_Derived")
 
 # How long the kernels as plain Python are busy with a job, and more for each server.
 _JOB_S = 1.2e-4
@@ -82,6 +85,9 @@ class Problem:
     queued: tuple[int, ...] = field(init=False)  # the jobs that have no place yet
     # What bounds/lower_bound.py has found: a plan asks for it several times, and it is computed once.
     bounds: dict[Objective, tuple[Bound, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    derived: dict[Callable[[Problem], Any], Any] = field(  # see `once_per_problem`
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -169,6 +175,18 @@ class Problem:
         return tuple(
             (servers[self.server_of[gpu]].name, gpu - self.first_gpu[self.server_of[gpu]]) for gpu in ordered
         )
+
+
+def once_per_problem(function: Callable[[Problem], _Derived]) -> Callable[[Problem], _Derived]:
+    """Let a problem keep what `function` says of it."""
+
+    @wraps(function)
+    def kept(problem: Problem) -> _Derived:
+        if function not in problem.derived:
+            problem.derived[function] = function(problem)
+        return problem.derived[function]  # type: ignore[no-any-return]
+
+    return kept
 
 
 def problem_of(scenario: Scenario) -> Problem:

@@ -20,7 +20,7 @@ from ringsched.contention.traffic import alone_gbps, tau_at
 from ringsched.engine.eligibility import Permits
 from ringsched.engine.events import advance, next_event, next_release, remaining_now, time_for
 from ringsched.engine.problem import Problem
-from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers, State, new_state
+from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, Arrays, Floats, Integers, State
 from ringsched.jit import by_pointer, kernel, part, runnable
 from ringsched.model.objective import Objective
 from ringsched.online.dispatch import DONE, MORE, STUCK, arrive, backfill, start_waiting
@@ -290,10 +290,10 @@ class Roller:
         arrays = _part_of_arrays(stage, listed, jobs, num_queued)
         task = _part_of_task(self.task, stage, listed, jobs, num_queued)
         usual = Start(np.arange(num_queued), USUAL).solution(task, arrays.gpus)
-        chain = _chain(usual, arrays, task, f"{self._settings.seed}/{self.num_plans}")
+        state, chain = _chain(usual, arrays, task, f"{self._settings.seed}/{self.num_plans}")
         search = _Descent(
             runnable(descend, python=arrays.python_only, work_s=self._work_s, call_s=self._job_s * len(jobs)),
-            (arrays, new_state(arrays), self._scratch, _queue(stage, arrays, jobs, num_queued), task, chain),
+            (arrays, state, self._scratch, _queue(stage, arrays, jobs, num_queued), task, chain),
             self._settings.objective.cost,
         )
         search.enter(usual)
@@ -360,11 +360,11 @@ class _Descent:
             done += _SLICE
 
 
-def _chain(start: Solution, arrays: Arrays, task: Task, seed: str) -> Chain:
+def _chain(start: Solution, arrays: Arrays, task: Task, seed: str) -> tuple[State, Chain]:
     num_jobs, num_queued = len(arrays.gpus), len(start.order)
     num_events, walk = num_jobs + 1 + len(arrays.permits.reopenings), new_walk(task, num_queued)
-    checkpoints = new_checkpoints(new_state(arrays), walk.values, walk.kept, num_events)
-    return new_chain(start, new_trace(num_jobs, num_events + 1), checkpoints, walk, seed)
+    state, checkpoints = new_checkpoints(arrays, walk.values, walk.kept, num_events)
+    return state, new_chain(start, new_trace(num_jobs, num_events + 1), checkpoints, walk, seed)
 
 
 def _part_of_arrays(stage: Stage, listed: RollingList, jobs: Integers, num_queued: int) -> Arrays:

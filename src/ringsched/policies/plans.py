@@ -16,6 +16,7 @@ from ringsched.formatting import duration
 from ringsched.model import Bound, Plan
 from ringsched.model.checks import instance, integer, number
 from ringsched.model.objective import MAKESPAN, Objective, objective_named
+from ringsched.model.plan import INTERRUPTED
 from ringsched.policies.policy import (
     Candidate,
     Certify,
@@ -110,7 +111,8 @@ def planned_with_run(
     candidate = policy.candidate(problem, settings) if problem.num_jobs else Candidate(Run((), (), ()), {})
     if candidate is None:
         raise _infeasible(problem, policy, settings)
-    return _plan(problem, candidate, policy, settings), candidate.run
+    bounds = _known_bounds(problem, settings.objective) if candidate.ended == INTERRUPTED else None
+    return _plan(problem, candidate, policy, settings, bounds), candidate.run
 
 
 class _Watch:

@@ -6,7 +6,9 @@ import math
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from ringsched.bounds.lower_bound import lower_bounds, quick_bound_s
@@ -14,12 +16,14 @@ from ringsched.engine.problem import Problem, objective_value
 from ringsched.engine.state import Run
 from ringsched.errors import InputError
 from ringsched.jit import is_settled
+from ringsched.model.objective import Objective
 from ringsched.model.plan import GOOD_ENOUGH, PROVED
 from ringsched.policies.exact import quick_proof
 from ringsched.policies.policy import (
     ANY_ORDER,
     ORDERS,
     Candidate,
+    Limits,
     Progress,
     Settings,
     Solve,
@@ -44,6 +48,8 @@ _SCHEDULES_PER_START = 4
 _SCHEDULES_FOR_OTHERS = 400  # with fewer, only the paper's algorithm is tried besides
 # Jobs times servers up to which policies that bisect take no time to speak of.
 _SMALL = 300_000
+_MANY_JOBS = 1000
+_LOOK_S = 0.05  # how often Ctrl-C is looked for
 # Policies that a solution expresses, by its mode, and those that it does not.
 _BY_MODE = {
     TIGHT: "best fit",
@@ -74,27 +80,42 @@ class _Search:
     problem: Problem
     settings: Settings
     began_s: float
+    bound: _Bound = field(init=False)
 
     def solve(self) -> Candidate:
         problem, settings = self.problem, self.settings
         if settings.max_wait_s is not None and problem.queued:  # which simple policies do not know
-            return self._improved(None, self._bound_s())
+            self.bound = self._new_bound()
+            return self._improved(None)
         is_ready = is_settled(run_trial)
-        simple = min(self._best_fit_runs(), key=lambda run: (self._value_s(run), math.fsum(run.finishes)))
+        simple = self._best_fit()
         if not is_ready:  # the time of the compiler does not count
             self.began_s = time.monotonic()
-        settings.on_better(lambda: Candidate(simple, {"iterations": 0}))
-        value_s, bound_s = self._value_s(simple), self._bound_s()
-        if value_s <= bound_s * settings.limits.gap or not problem.queued:
-            return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
-        self._report(value_s, bound_s)
+        self.bound = self._new_bound()
+        if self._is_enough(self._value_s(simple)) or not problem.queued:
+            return self._good_enough(simple)
+        self._report(self._value_s(simple))
         if (proof := self._quick_proof(simple)) is not None:
-            simple, value_s = proof.run, self._value_s(proof.run)
-            if value_s <= bound_s * settings.limits.gap:
-                return Candidate(simple, {"iterations": 0}, _ending(GOOD_ENOUGH, value_s, bound_s))
+            simple = proof.run
+            if self._is_enough(self._value_s(simple)):
+                return self._good_enough(simple)
             if proof.complete:
                 return Candidate(simple, {"iterations": 0, "proof": "optimal"}, PROVED)
-        return self._improved(simple, bound_s)
+        return self._improved(simple)
+
+    def _new_bound(self) -> _Bound:
+        return _Bound(self.problem, self.settings.objective, self.settings.limits)
+
+    def _is_enough(self, value_s: float) -> bool:
+        return value_s <= self.bound.value_s * self.settings.limits.gap
+
+    def _good_enough(self, run: Run) -> Candidate:
+        return Candidate(run, {"iterations": 0}, self._ending(GOOD_ENOUGH, run))
+
+    def _ending(self, ended: str, run: Run) -> str:
+        """Return why a search ended: of a plan that is as good as the bound, that no plan can be better."""
+        self.bound.wait()
+        return PROVED if self._value_s(run) <= self.bound.value_s * (1 + 1e-9) else ended
 
     @property
     def _limit_s(self) -> float | None:
@@ -110,12 +131,17 @@ class _Search:
             return math.inf
         return share * max(0.0, self._limit_s - (time.monotonic() - self.began_s))
 
-    def _best_fit_runs(self) -> Iterator[Run]:
-        """Yield what can be had at once."""
+    def _best_fit(self) -> Run:
+        """Return the best of what can be had at once."""
+        runs: list[Run] = []
         for order in ORDERS:
             candidate = solve_once(self.problem, self._in_order(order), BEST_FIT)
             assert candidate is not None  # best fit always comes to an end
-            yield candidate.run
+            runs.append(candidate.run)
+            best = min(runs, key=lambda run: (self._value_s(run), math.fsum(run.finishes)))
+            if best is runs[-1]:
+                self.settings.on_better(partial(Candidate, best, {"iterations": 0}))
+        return best
 
     def _in_order(self, order: str) -> Settings:
         settings = self.settings
@@ -149,7 +175,7 @@ class _Search:
                 if few:
                     return
 
-    def _improved(self, simple: Run | None, bound_s: float) -> Candidate:
+    def _improved(self, simple: Run | None) -> Candidate:
         from ringsched.search.anytime import AnytimeSearch, Stop
         from ringsched.search.anytime import Progress as Count
 
@@ -158,7 +184,7 @@ class _Search:
         search = AnytimeSearch(
             problem,
             settings.objective,
-            target=bound_s,
+            target=self.bound.value_s,
             seed=settings.seed,
             num_threads=limits.threads or _num_cores(),
             priorities={order: priorities(problem, order).tolist() for order in ORDERS},
@@ -167,13 +193,13 @@ class _Search:
             else max(_FEWEST_STARTS, schedules // _SCHEDULES_PER_START),
             max_wait_s=math.inf if max_wait_s is None else max_wait_s,
             starts_s=self._left_s(_STARTS_SHARE),
-            enough_s=bound_s * limits.gap,
+            enough_s=self.bound.value_s * limits.gap,
             num_schedules=math.inf if schedules is None else schedules,
             asked=limits.should_stop,
         )
         self.began_s += search.compiling_s
         untried: dict[str, list[str]] = {}  # orders of policies that no solution expresses
-        if simple is not None and search.value_s > bound_s * limits.gap:
+        if simple is not None and not self._is_enough(search.value_s):
             untried = {name: list(ORDERS) for name in _OTHERS}
             simple = min([simple, *self._other_runs(untried)], key=self._value_s)
         simple_s = math.inf if simple is None else self._value_s(simple)
@@ -189,43 +215,62 @@ class _Search:
 
         def on_progress(count: Count) -> None:
             elapsed_s = time.monotonic() - self.began_s
-            self._report(min(count.value_s, simple_s), bound_s, count.iterations, elapsed_s)
+            self._report(min(count.value_s, simple_s), count.iterations, elapsed_s)
 
         if search.value_s < simple_s:
             settings.on_better(best)
         stop = Stop(
             time_limit_s=None if self._limit_s is None else self._left_s(),
             iterations=schedules,
-            value_s=bound_s * limits.gap,
+            is_enough=self._is_enough,
             asked=limits.should_stop,
         )
         ended = search.run(stop, on_progress, lambda: settings.on_better(best))
         found = best()
-        return replace(found, ended=_ending(ended, self._value_s(found.run), bound_s))
+        return replace(found, ended=self._ending(ended, found.run))
 
-    def _report(self, value_s: float, bound_s: float, iterations: int = 0, elapsed_s: float = 0.0) -> None:
+    def _report(self, value_s: float, iterations: int = 0, elapsed_s: float = 0.0) -> None:
         self.settings.on_progress(
             Progress(
                 value_s=value_s,
-                bound_s=bound_s,
+                bound_s=self.bound.value_s,
                 iterations=iterations,
                 elapsed_s=elapsed_s,
                 objective=self.settings.objective.name,
             )
         )
 
-    def _bound_s(self) -> float:
-        if self.settings.limits.quick_bounds:
-            return quick_bound_s(self.problem, self.settings.objective)
-        return lower_bounds(self.problem, self.settings.objective)[0].value_s
-
     def _value_s(self, run: Run) -> float:
         return objective_value(self.problem, run.finishes, self.settings.objective)
 
 
-def _ending(ended: str, value_s: float, bound_s: float) -> str:
-    """Return why a search ended: of a plan that is as good as the bound, that no plan can be better."""
-    return PROVED if value_s <= bound_s * (1 + 1e-9) else ended
+class _Bound:
+    """The best lower bound that is known so far.
+
+    Of many jobs, all bounds together take seconds. If only a clock ends the search, they are computed beside
+    it. Otherwise its plan must not depend on how soon they are known.
+    """
+
+    def __init__(self, problem: Problem, objective: Objective, limits: Limits) -> None:
+        self._problem, self._objective, self._should_stop = problem, objective, limits.should_stop
+        self._thread: Thread | None = None
+        self.value_s = quick_bound_s(problem, objective)
+        if limits.quick_bounds:
+            return
+        by_clock = limits.iterations is None and limits.when is None
+        if by_clock and problem.num_jobs > _MANY_JOBS:
+            self._thread = Thread(target=self._compute, daemon=True)
+            self._thread.start()
+        else:
+            self._compute()
+
+    def _compute(self) -> None:
+        self.value_s = lower_bounds(self._problem, self._objective)[0].value_s
+
+    def wait(self) -> None:
+        """Wait until all bounds are known, or someone presses Ctrl-C."""
+        while self._thread is not None and self._thread.is_alive() and not self._should_stop():
+            self._thread.join(_LOOK_S)
 
 
 def _num_cores() -> int:

@@ -16,7 +16,7 @@ from threading import Event
 import numpy as np
 
 from ringsched.engine.problem import Problem
-from ringsched.engine.state import Arrays, Run, State, arrays_of, new_state, run_of
+from ringsched.engine.state import Arrays, Run, State, arrays_of, run_of
 from ringsched.jit import is_compiling, is_settled, runnable
 from ringsched.model.objective import Objective
 from ringsched.model.plan import GOOD_ENOUGH, INTERRUPTED, SCHEDULES, STALLED, TIME
@@ -43,7 +43,7 @@ class Stop:
 
     time_limit_s: float | None = None
     iterations: int | None = None  # schedules tried, over all chains
-    value_s: float = 0.0  # an objective that is good enough
+    is_enough: Callable[[float], bool] = lambda _: False  # of a value of the objective
     asked: Callable[[], bool] = lambda: False  # someone presses Ctrl-C
 
 
@@ -159,8 +159,7 @@ class AnytimeSearch:
         most_stale = STALE_STEPS * len(self.problem.queued)
         number, stale, value_s = 0, 0, self.value_s
         self._started_s = time.monotonic()
-        # A user's own Python is asked by one thread at a time.
-        with ThreadPoolExecutor(1 if self._arrays.python_only else self.num_threads) as pool:
+        with self._threads() as pool:
             while not (ended := self._ended_by(stop)) and stale < most_stale:
                 self._round(pool, round_steps, stop, on_progress)
                 number += 1
@@ -217,7 +216,7 @@ class AnytimeSearch:
             return INTERRUPTED
         if clock_only:  # the rest is checked when all chains have made the same number of steps
             return None
-        if self.value_s <= stop.value_s:
+        if stop.is_enough(self.value_s):
             return GOOD_ENOUGH
         return SCHEDULES if stop.iterations is not None and self.iterations >= stop.iterations else None
 
@@ -281,17 +280,21 @@ class AnytimeSearch:
         workers = []
         for number in range(_NUM_CHAINS_OF_MANY if self._has_many else NUM_CHAINS):
             solution = ranked[number % len(ranked)].solution(self._task, self._arrays.gpus)
-            worker = self._new_worker(solution, number, slopes[number % len(slopes)])
-            self._enter(worker)
-            workers.append(worker)
+            workers.append(self._new_worker(solution, number, slopes[number % len(slopes)]))
+        with self._threads() as pool:
+            list(pool.map(self._enter, workers))
         return workers
 
+    def _threads(self) -> ThreadPoolExecutor:
+        # A user's own Python is asked by one thread at a time.
+        return ThreadPoolExecutor(1 if self._arrays.python_only else self.num_threads)
+
     def _new_worker(self, solution: Solution, number: int, cost: int) -> _Worker:
-        state, walk = new_state(self._arrays), new_walk(self._task, len(self.problem.queued))
+        walk = new_walk(self._task, len(self.problem.queued))
         num_arrivals = len(set(self.problem.release))
         num_events = self.problem.num_jobs + num_arrivals + len(self._arrays.permits.reopenings)
         trace = new_trace(self.problem.num_jobs, num_events + 1)
-        checkpoints = new_checkpoints(state, walk.values, walk.kept, num_events)
+        state, checkpoints = new_checkpoints(self._arrays, walk.values, walk.kept, num_events)
         chain = new_chain(solution, trace, checkpoints, walk, f"{self.seed}/{number}")
         return _Worker(chain, cost, state, new_scratch(self._arrays))
 

@@ -7,124 +7,115 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.engine.state import Floats, Integers, State
+from ringsched.contention.traffic import Traffic
+from ringsched.engine.state import Arrays, Floats, Integers, State, new_state
 from ringsched.jit import by_pointer, kernel
 
 _MOST = 32
 _MOST_BYTES = 24 * 2**20  # of one chain
+_TYPES = (np.float64, np.int64, np.int32)
+_SCRATCH = ("chosen", "moved", "paced", "below")  # arrays of a state that an event need not find as they were
 
 
 @by_pointer
 class Checkpoints(NamedTuple):
-    """Several states, each as a row of floats, one of integers and one of small integers."""
+    """All arrays of a state that change, as parts of three, and several copies of these as rows."""
 
     floats: Floats
     integers: Integers
     places: NDArray[np.int32]
-    num_floats: int  # of a row
-    num_integers: int
-    num_places: int
+    kept_floats: Floats
+    kept_integers: Integers
+    kept_places: NDArray[np.int32]
+    kept_values: Floats  # what else belongs to each
+    kept_counts: Integers
     stride: int  # events from one to the next
     most: int  # how many there can be
     counts: Integers  # one number: how many there are
 
 
-def new_checkpoints(state: State, values: Floats, counts: Integers, num_events: int) -> Checkpoints:
-    """Return space for as many as fit, over so many events; with each state go these values and counts."""
-    unused = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    sizes = _carry_all(Checkpoints(*unused, 0, 0, 0, 1, 0, counts[:0]), 0, state, values, counts, _MEASURES)
-    num_bytes = 8 * sizes[0] + 8 * sizes[1] + 4 * sizes[2]
-    most = max(2, min(_MOST, _MOST_BYTES // num_bytes))
-    return Checkpoints(
-        floats=np.zeros(most * sizes[0]),
-        integers=np.zeros(most * sizes[1], dtype=np.int64),
-        places=np.zeros(most * sizes[2], dtype=np.int32),
-        num_floats=sizes[0],
-        num_integers=sizes[1],
-        num_places=sizes[2],
+def new_checkpoints(
+    arrays: Arrays, values: Floats, counts: Integers, num_events: int
+) -> tuple[State, Checkpoints]:
+    """Return a state, and space for as many copies of it as fit, over so many events.
+
+    With each copy go these values and counts.
+    """
+    state = new_state(arrays)
+    carried = [*_carried(state).values(), *_carried(state.traffic).values()]
+    blocks = [np.concatenate([each for each in carried if each.dtype == dtype]) for dtype in _TYPES]
+    free = {block.dtype: block for block in blocks}
+
+    def part(array: NDArray[Any]) -> Any:
+        taken, free[array.dtype] = np.split(free[array.dtype], [len(array)])
+        return taken
+
+    traffic = {name: part(array) for name, array in _carried(state.traffic).items()}
+    own = {name: part(array) for name, array in _carried(state).items()}
+    most = max(2, min(_MOST, _MOST_BYTES // sum(block.nbytes for block in blocks)))
+    floats, integers, places = blocks
+
+    def rows(array: NDArray[Any]) -> NDArray[Any]:
+        return np.zeros(most * len(array), dtype=array.dtype)
+
+    checkpoints = Checkpoints(
+        floats=floats,
+        integers=integers,
+        places=places,
+        kept_floats=rows(floats),
+        kept_integers=rows(integers),
+        kept_places=rows(places),
+        kept_values=rows(values),
+        kept_counts=rows(counts),
         stride=max(1, -(-num_events // most)),
         most=most,
         counts=np.zeros(1, dtype=np.int64),
     )
+    return state._replace(traffic=state.traffic._replace(**traffic), **own), checkpoints
 
 
-_MEASURES = 0
-_SAVES = 1
-_RESTORES = 2
+def _carried(record: State | Traffic) -> dict[str, NDArray[Any]]:
+    return {
+        name: array
+        for name, array in record._asdict().items()
+        if isinstance(array, np.ndarray) and name not in _SCRATCH
+    }
 
 
 @kernel
-def save(checkpoints: Checkpoints, number: int, state: State, values: Floats, counts: Integers) -> None:
-    """Keep a state; those with higher numbers are forgotten."""
-    _carry_all(checkpoints, number, state, values, counts, _SAVES)
+def save(checkpoints: Checkpoints, number: int, values: Floats, counts: Integers) -> None:
+    """Keep the state; copies with higher numbers are forgotten."""
+    _put(checkpoints.floats, checkpoints.kept_floats, number)
+    _put(checkpoints.integers, checkpoints.kept_integers, number)
+    _put(checkpoints.places, checkpoints.kept_places, number)
+    _put(values, checkpoints.kept_values, number)
+    _put(counts, checkpoints.kept_counts, number)
     checkpoints.counts[0] = number + 1
 
 
 @kernel
 def restore(checkpoints: Checkpoints, number: int, state: State, values: Floats, counts: Integers) -> None:
-    """Return to a state."""
-    _carry_all(checkpoints, number, state, values, counts, _RESTORES)
+    """Return to a state that was kept."""
+    _take(checkpoints.floats, checkpoints.kept_floats, number)
+    _take(checkpoints.integers, checkpoints.kept_integers, number)
+    _take(checkpoints.places, checkpoints.kept_places, number)
+    _take(values, checkpoints.kept_values, number)
+    _take(counts, checkpoints.kept_counts, number)
     state.traffic.filling.seen[:] = 0  # its stamps may be of a later time
 
 
 @kernel
-def _carry_all(
-    checkpoints: Checkpoints, number: int, state: State, values: Floats, counts: Integers, how: int
-) -> tuple[int, int, int]:
-    """Carry all that changes to a row, or back; return how much that is of each kind."""
-    traffic, row, begin = state.traffic, checkpoints.floats, number * checkpoints.num_floats
-    at = _carry(values, row, begin, how)
-    at = _carry(state.now, row, at, how)
-    at = _carry(state.idle_share, row, at, how)
-    at = _carry(state.rest_load, row, at, how)
-    at = _carry(state.start, row, at, how)
-    at = _carry(state.finished, row, at, how)
-    at = _carry(state.since, row, at, how)
-    at = _carry(state.remaining, row, at, how)
-    at = _carry(state.rate, row, at, how)
-    at = _carry(state.finish, row, at, how)
-    at = _carry(traffic.shared_gbps, row, at, how)
-    at = _carry(traffic.free_gbps, row, at, how)
-    at = _carry(traffic.gbps, row, at, how)
-    at = _carry(traffic.tau, row, at, how)
-    num_floats = at - begin
-    whole, begin = checkpoints.integers, number * checkpoints.num_integers
-    at = _carry(counts, whole, begin, how)
-    at = _carry(state.counts, whole, at, how)
-    at = _carry(state.holder, whole, at, how)
-    at = _carry(state.num_idle, whole, at, how)
-    at = _carry(state.idle, whole, at, how)
-    at = _carry(state.load, whole, at, how)
-    at = _carry(state.server_load, whole, at, how)
-    at = _carry(state.whole_load, whole, at, how)
-    at = _carry(state.gpus_of, whole, at, how)
-    at = _carry(state.heap, whole, at, how)
-    at = _carry(state.heap_place, whole, at, how)
-    at = _carry(traffic.counts, whole, at, how)
-    at = _carry(traffic.num_on_link, whole, at, how)
-    at = _carry(traffic.num_links, whole, at, how)
-    at = _carry(traffic.num_servers, whole, at, how)
-    at = _carry(traffic.touched, whole, at, how)
-    at = _carry(traffic.touched_at, whole, at, how)
-    at = _carry(traffic.limit, whole, at, how)
-    num_integers = at - begin
-    small, begin = checkpoints.places, number * checkpoints.num_places
-    at = _carry(traffic.on_link, small, begin, how)
-    at = _carry(traffic.entry_link, small, at, how)
-    at = _carry(traffic.entry_place, small, at, how)
-    return num_floats, num_integers, at - begin
+def _put(array: NDArray[Any], rows: NDArray[Any], number: int) -> None:
+    first = number * len(array)
+    for place in range(len(array)):
+        rows[first + place] = array[place]
 
 
 @kernel
-def _carry(array: NDArray[Any], row: NDArray[Any], at: int, how: int) -> int:
-    """Carry an array of any type to its place in a row of that type, or back; return where the next is."""
-    if how == _SAVES:
-        for place in range(len(array)):
-            row[at + place] = array[place]
-    elif how == _RESTORES:
-        for place in range(len(array)):
-            array[place] = row[at + place]
-    return at + len(array)
+def _take(array: NDArray[Any], rows: NDArray[Any], number: int) -> None:
+    first = number * len(array)
+    for place in range(len(array)):
+        array[place] = rows[first + place]
 
 
 @kernel

@@ -75,7 +75,7 @@ def decode(
             number = event // checkpoints.stride
             if event % checkpoints.stride == 0 and number < checkpoints.most:
                 walk.kept[NUM_ARRIVED], walk.kept[EVENT] = walk.counts[NUM_ARRIVED], event
-                save(checkpoints, number, state, walk.values, walk.kept)
+                save(checkpoints, number, walk.values, walk.kept)
             if event < len(trace.idle):
                 trace.idle[event] = state.counts[NUM_IDLE]
         _admit(state, queue, task, solution, walk, trace, records)

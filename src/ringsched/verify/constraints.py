@@ -40,13 +40,13 @@ def check_names(scenario: Scenario, names: Sequence[str]) -> Iterator[Violation]
 
 def check_gang(planned: PlannedJob, job: Job) -> Iterator[Violation]:
     """Check that the job holds exactly as many GPUs as it needs, constraint (1)."""
-    found = len(held_gpus(planned))
+    found = sum(len(set(gpus)) for gpus in planned.gpus.values())
     if found != job.gpus:
         yield _violation("gang-size", job.name, f"holds {found} GPUs, expected {job.gpus}")
     for server, gpus in planned.gpus.items():
         if not gpus:
             yield _violation("gang-size", job.name, f"lists server {server!r} without any GPU")
-        for gpu, count in Counter(gpus).items():
+        for gpu, count in Counter(gpus).items() if len(set(gpus)) < len(gpus) else ():
             if count > 1:
                 problem = f"names GPU {gpu} of server {server!r} {count} times, expected once"
                 yield _violation("gang-size", job.name, problem)
@@ -82,7 +82,7 @@ def check_eligible(planned: PlannedJob, job: Job, servers: Mapping[str, Server])
                 has = "without that label" if found is None else f"where it is {found!r}"
                 problem = f"requires {label} = {value!r}, but is on server {name!r}, {has}"
                 yield _violation("server-label", job.name, problem)
-    sizes = Counter(server for server, _ in held_gpus(planned))
+    sizes = {server: len(set(gpus)) for server, gpus in planned.gpus.items() if gpus}
     if job.layout == "balanced" and len(set(sizes.values())) > 1:
         listed = ", ".join(f"{count} on {server!r}" for server, count in sizes.items())
         yield _violation("layout", job.name, f"must have equally many GPUs on each server, but has {listed}")
@@ -151,10 +151,10 @@ def labels_above(cluster: Cluster) -> dict[str, tuple[str, ...]]:
 
 def check_ring(planned: PlannedJob, labels: Mapping[str, Sequence[str]]) -> Iterator[Violation]:
     """Check that the ring has every GPU of the job once, and enters each server and switch once."""
-    listed = Counter(planned.ring)
-    held = held_gpus(planned)
-    missing, foreign = held - listed.keys(), listed.keys() - held
-    repeated = {gpu for gpu, count in listed.items() if count > 1}
+    listed, held = set(planned.ring), held_gpus(planned)
+    missing, foreign, repeated = held - listed, listed - held, set[Gpu]()
+    if len(listed) < len(planned.ring):
+        repeated = {gpu for gpu, count in Counter(planned.ring).items() if count > 1}
     for gpus, problem in ((missing, "lacks"), (foreign, "names the foreign"), (repeated, "repeats")):
         if gpus:
             yield _violation("ring-gpus", planned.name, f"has a ring that {problem} {_listed(gpus)}")
@@ -163,7 +163,8 @@ def check_ring(planned: PlannedJob, labels: Mapping[str, Sequence[str]]) -> Iter
     entered: Counter[str] = Counter()
     for at, path in enumerate(paths):
         before = paths[at - 1]  # the ring is closed, so the last one precedes the first
-        entered.update(node for node in path if node not in before)
+        if path is not before:
+            entered.update(node for node in path if node not in before)
     for node, times in entered.items():
         if times > 1:
             problem = f"has a ring that enters {node} {times} times, expected once"

@@ -134,6 +134,8 @@ class Network:
         self.is_fair = scenario.contention.model in ("max-min", "phases")
         self.is_phased = scenario.contention.model == "phases"
         self.num_spreadable = sum(job.gpus >= 2 for job in scenario.jobs)
+        self._best_s: dict[str, float] = {}  # by the name of the job
+        self._worst_s: dict[str, float] = {}
 
     def way_up(self, node: int) -> Iterator[int]:
         """Yield the node, its parent, and so on up to the last one below the core."""
@@ -182,6 +184,11 @@ class Network:
 
     def best_tau_s(self, job: Job) -> float:
         """Return the best case over all placements: one server, or the fewest that hold the job."""
+        if job.name not in self._best_s:
+            self._best_s[job.name] = self._best_tau_s(job)
+        return self._best_s[job.name]
+
+    def _best_tau_s(self, job: Job) -> float:
         if job.requires or job.layout == "balanced":
             capacities, fastest_gbps = self._eligible(job)
         else:
@@ -204,6 +211,11 @@ class Network:
 
     def worst_tau_s(self, job: Job) -> float:
         """Return the worst case: as spread as can be, over the slowest link with all who could share it."""
+        if job.name not in self._worst_s:
+            self._worst_s[job.name] = self._worst_tau_s(job)
+        return self._worst_s[job.name]
+
+    def _worst_tau_s(self, job: Job) -> float:
         num_servers = min(job.gpus, len(self.servers))
         within = min(self.speeds_within(job.gpus))
         if self.is_fair and not self.is_phased and num_servers >= 2:

@@ -18,6 +18,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def real() -> Iterator[Real]:
-    with real_cluster(GPUS) as cluster:
+def real(request: pytest.FixtureRequest) -> Iterator[Real]:
+    """A cluster; as a parameter, what its slurm.conf has besides."""
+    with real_cluster(GPUS, more=getattr(request, "param", "")) as cluster:
         yield cluster

@@ -133,6 +133,12 @@ class Real:
             process.end(signal.SIGKILL)
         self.commands.tell("scontrol", "update", f"nodename={node}", "state=down", "reason=power")
 
+    def start_soon(self, job_id: str) -> None:
+        """Shorten the delay before a requeued job starts; in the second of its end, nodes would refuse it."""
+        self.wait(lambda: self.jobs()[job_id].held)
+        time.sleep(2)
+        self.commands.tell("scontrol", "update", f"jobid={job_id}", "StartTime=now")
+
     def wait(self, condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
         end_s = time.monotonic() + timeout_s
         while not condition():

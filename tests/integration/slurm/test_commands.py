@@ -272,9 +272,10 @@ def test_an_ordinary_user_can_have_a_local_cluster() -> None:
                 os.setgroups([])
                 os.setgid(nobody.pw_gid)
                 os.setuid(nobody.pw_uid)
-                with LocalCluster(base / "slurm") as local:
-                    local.start([2, 2])
-                    code = 0
+                local = LocalCluster(base / "slurm")
+                local.start([2, 2])
+                local.stop()
+                code = 0
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

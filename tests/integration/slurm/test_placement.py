@@ -71,28 +71,29 @@ def test_a_plain_srun_in_the_script_fits_the_layout(real: Real) -> None:
         assert {line.split()[0] for line in lines} == {"n1", "n2"}, name
 
 
-def test_a_hundred_jobs_keep_their_ids() -> None:
+@pytest.mark.parametrize("number", [40, pytest.param(100, marks=pytest.mark.slow)])
+def test_many_jobs_keep_their_ids(number: int) -> None:
     draw = random.Random(1)
     with real_cluster(TWENTY) as real:
-        sizes = {f"job{at}": draw.choice((3, 4, 6, 8, 9, 12, 16, 24)) for at in range(100)}
-        ids = {name: real.submit(name, gpus, draw.choice((1, 2))) for name, gpus in sizes.items()}
+        sizes = {f"job{at}": draw.choice((3, 4, 8, 12, 16, 24, 32, 48)) for at in range(number)}
+        ids = {name: real.submit(name, gpus, draw.choice((0.3, 1))) for name, gpus in sizes.items()}
         real.run(real.controller(Planner(policy="first-fit")))
         runs = real.runs()
     assert {run.name: run.job_id for run in runs} == ids
-    assert len(runs) == 100
+    assert len(runs) == number
     for run in runs:
         assert run.servers == real.released[run.job_id], run.name
         assert sum(run.servers.values()) == sizes[run.name]
         assert len(set(run.servers.values())) == 1
     assert_no_gpu_twice(runs)
-    assert len([run for run in runs if len(run.servers) > 1]) > 5
+    assert len([run for run in runs if len(run.servers) > 1]) > number // 20
 
 
 def test_order_is_kept_where_it_matters(real: Real) -> None:
     """`fifo`: the head blocks, so starts must follow the order of submission."""
-    sizes = (8, 8, 16, 4, 16, 6, 8, 4)
+    sizes = (8, 8, 16, 4, 16, 6)
     for at, gpus in enumerate(sizes):
-        real.submit(f"job{at}", gpus, 1)
+        real.submit(f"job{at}", gpus, 0.2)
     real.run(real.controller(Planner(policy="fifo")))
     starts = {run.name: run.start_s for run in real.runs()}
     plan_order = [starts[f"job{at}"] for at in range(len(sizes))]

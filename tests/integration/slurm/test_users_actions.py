@@ -115,10 +115,10 @@ def test_a_requeued_job_runs_again_under_its_id(real: Real) -> None:
     real.wait(lambda: not real.jobs()[job_id].holding)
     controller.cycle()
     assert real.jobs()[job_id].held  # taken back, since Slurm delays its start
-    real.commands.tell("scontrol", "update", f"jobid={job_id}", "StartTime=now")
+    real.start_soon(job_id)
     real.run(controller)
     assert [run.job_id for run in real.runs()] == [job_id, job_id]
-    assert real.jobs()[job_id].restarts == 1
+    assert real.jobs()[job_id].record["restart_cnt"] == 1
 
 
 def test_salloc_and_srun_wait_for_their_place(real: Real) -> None:

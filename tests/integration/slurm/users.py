@@ -75,10 +75,10 @@ def register(real: Real, users: list[User], operators: list[User], *, qos: str =
     """Enter users into the accounts of the cluster, some as operators."""
     sacctmgr = ("sacctmgr", "--immediate")
     real.commands.tell(*sacctmgr, "add", "account", "lab")
-    for user in (*users, *operators):
-        real.commands.tell(*sacctmgr, "add", "user", user.name, "account=lab", f"qos={qos}")
-    for operator in operators:
-        real.commands.tell(*sacctmgr, "modify", "user", operator.name, "set", "AdminLevel=Operator")
+    for group, more in ((users, ()), (operators, ("AdminLevel=Operator",))):
+        if group:
+            names = ",".join(user.name for user in group)
+            real.commands.tell(*sacctmgr, "add", "user", names, "account=lab", f"qos={qos}", *more)
     real.commands.tell("scontrol", "reconfigure")
     for operator in operators:
         real.wait(lambda operator=operator: _can_reserve(operator))  # type: ignore[misc]

@@ -69,34 +69,39 @@ class Candidates:
 
     def __init__(self, problem: Problem, job: int, inside: float) -> None:
         self._network: Network = problem.network
-        self._server_of = np.array(problem.server_of)
-        self._may_use = frozenset(problem.may_use(job))
+        self._server_of = problem.server_of
+        self._may_use = np.isin(problem.server_of, problem.may_use(job))  # of each GPU
         self._gpus = problem.gpus[job]
         self._parts = problem.parts[job]
         self._inside = inside  # how long it takes within one server
 
     def harmless(self, idle: Idle) -> Gpus | None:
         """Return GPUs of the tightest server that no job needs until the new job has ended."""
-        return self._in_one(self._by_server(idle, idle.until >= idle.time + self._inside))
+        return self._in_one(self._not_needed(idle))
+
+    def _not_needed(self, idle: Idle) -> list[list[int]]:
+        """Return the GPUs of every server that no job needs until the new job has ended."""
+        return self._by_server(idle, idle.until >= idle.time + self._inside)
 
     def at(self, idle: Idle) -> set[Gpus]:
         """Return different placements at an instant, none if too few GPUs are idle."""
         if len(idle.gpus) < self._gpus:
             return set()
         free = self._by_server(idle, np.ones(len(idle.gpus), dtype=np.bool_))
-        places = {self.harmless(idle), self._in_one(free)}
+        not_needed = self._not_needed(idle)
+        places = {self._in_one(not_needed), self._in_one(free)}
         places.update(self._spread(free, idle))
-        # Only GPUs that are not needed soon: no job has to wait, though links may be shared.
-        places.update(self._spread(self._by_server(idle, idle.until >= idle.time + self._inside), idle))
+        # Here no job has to wait, though links may be shared.
+        places.update(self._spread(not_needed, idle))
         return {place for place in places if place is not None}
 
     def _by_server(self, idle: Idle, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[list[int]]:
         """Return the eligible idle GPUs of every server, those needed last first."""
-        order = np.lexsort((idle.gpus, -idle.until))
+        chosen = wanted & self._may_use[idle.gpus]
+        gpus = idle.gpus[chosen]
         free: list[list[int]] = [[] for _ in range(self._network.num_servers)]
-        for gpu in idle.gpus[order[wanted[order]]].tolist():
-            if self._server_of[gpu] in self._may_use:
-                free[self._server_of[gpu]].append(gpu)
+        for gpu in gpus[np.lexsort((gpus, -idle.until[chosen]))].tolist():
+            free[self._server_of[gpu]].append(gpu)
         return free
 
     def _in_one(self, free: Sequence[Sequence[int]]) -> Gpus | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ringsched.clusters.controller import Decision, Start, TakeBack
+from ringsched.clusters.controller import Decision, SetAside, Start, TakeBack
 from ringsched.clusters.network import Network
 from ringsched.clusters.slurm.commands import Commands
 from ringsched.clusters.slurm.comments import Note, note_text
@@ -61,8 +62,9 @@ class SlurmBackend:
         """Carry out decisions; return the names of the jobs that were released."""
         assert self._last is not None
         jobs = {job.name: job for job in (*self._last.sorted.queued, *self._last.sorted.released)}
-        started = set()
-        for decision in decisions:
+        started, left = set(), deque(decisions)
+        while left:
+            decision = left.popleft()
             job = jobs[decision.name]
             try:
                 if isinstance(decision, Start):
@@ -77,7 +79,7 @@ class SlurmBackend:
                     raise  # the effect is unknown: read Slurm again first
                 if isinstance(decision, Start):
                     self.say(f"set aside {job.slurm.id}: {error}")
-                    self._try_to_set_aside(job, str(error))
+                    left.appendleft(SetAside(name=decision.name, reason=str(error)))
         return frozenset(started)
 
     def _start(self, ours: OurJob, start: Start) -> None:
@@ -116,13 +118,6 @@ class SlurmBackend:
             refusals=refusals,
         )
         self._update(ours.slurm.id, f"Comment={note_text(note, ours.slurm.comment)}")
-
-    def _try_to_set_aside(self, ours: OurJob, reason: str) -> None:
-        try:
-            self._set_aside(ours, reason)
-        except AdapterError as error:
-            if not error.refused:  # it is gone
-                raise
 
     def _hold(self, ours: OurJob) -> None:
         """Hold a job as its owner would, so that its owner can still release it."""

@@ -85,11 +85,16 @@ def _eligible_in(request: Request, partition: Partition, around: Surroundings) -
         raise InputError(
             f"asks for {limit_s:g} s, more than the {partition.max_s:g} s of partition {partition.name}"
         )
+
+    def chosen(nodes: Iterable[SlurmNode], servers: int | None) -> Eligible:
+        names = frozenset(node.name for node in nodes)
+        return Eligible(nodes=names, servers=servers, limit_s=limit_s, partition=partition)
+
     candidates = _allowed(request, partition, limit_s, around)
     if request.is_free and not partition.min_nodes > 1 and not partition.max_nodes:
         nodes = [node for node in candidates if _fits(request, partition, node, around, request.gpus)]
         if has_balanced_layout(request.gpus, [around.capacity[node.name] for node in nodes]):
-            return _chosen(nodes, None, limit_s, partition)
+            return chosen(nodes, None)
     short = False
     for servers in request.layouts():
         if servers < partition.min_nodes or (partition.max_nodes and servers > partition.max_nodes):
@@ -102,7 +107,7 @@ def _eligible_in(request: Request, partition: Partition, around: Surroundings) -
                 nodes = [node for node in nodes if node.name in request.required]
             elif request.required:
                 continue  # Slurm would fill up the list, a plan cannot
-            return _chosen(nodes, servers, limit_s, partition)
+            return chosen(nodes, servers)
         busy = [node for node in large if _is_large_enough(request, partition, node, each)]
         short = short or len(busy) >= servers
     if short:
@@ -111,13 +116,6 @@ def _eligible_in(request: Request, partition: Partition, around: Surroundings) -
         raise InputError(f"no node of partition {partition.name} has what it asks for: {_demands(request)}")
     where = f"the {len(candidates)} nodes of partition {partition.name}"
     raise InputError(f"needs {request.gpus} GPUs in equal parts, which {where} do not have")
-
-
-def _chosen(
-    nodes: Iterable[SlurmNode], servers: int | None, limit_s: float, partition: Partition
-) -> Eligible:
-    names = frozenset(node.name for node in nodes)
-    return Eligible(nodes=names, servers=servers, limit_s=limit_s, partition=partition)
 
 
 def _demands(request: Request) -> str:

@@ -7,7 +7,7 @@ They are read as JSON, because user-defined names, comments and paths may contai
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +21,14 @@ _DONE = {
     "OUT_OF_MEMORY", "PREEMPTED", "RECONFIG_FAIL", "REVOKED", "TIMEOUT",
 }  # fmt: skip
 _WAITING = {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"}
+_NEVER_S = 30 * 86400  # a later end counts as unknown
+_OVER_OR_WAITING = _DONE | _WAITING
 _MOST_TASKS = 20_000  # of one array; Slurm's own limit is lower by default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlurmJob:
-    """A job, or a task of an array; one that has components is one job, with the first component's id.
+    """A job, a task of an array, or a component of a heterogeneous job.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ class SlurmJob:
     placement
         The GPUs it holds, by node; of a job that is over, none.
     record
-        Slurm's record, of its first component, for what it requests.
+        Slurm's record, for what it requests.
     """
 
     id: str
@@ -61,8 +63,6 @@ class SlurmJob:
     eligible_s: int
     start_s: int
     end_s: int
-    restarts: int
-    is_heterogeneous: bool
     record: Mapping[str, Any]
 
     @property
@@ -70,26 +70,62 @@ class SlurmJob:
         """The state as Slurm writes it."""
         return "+".join(self.states)
 
+    def left_s(self, now_s: float) -> float | None:
+        """Return how long Slurm lets it run on; None if that is unknown."""
+        return None if not 0 < self.end_s <= now_s + _NEVER_S else max(1.0, self.end_s - now_s)
+
 
 def read_jobs(commands: Commands) -> tuple[SlurmJob, ...]:
     """Return all jobs that slurmctld knows, those over for less than MinJobAge included, by id."""
-    components: dict[int, list[Mapping[str, Any]]] = {}
-    for entry in read_json(commands, "jobs", "squeue", "--states=all", "--json"):
-        own = number(entry, "job_id") or 0
-        components.setdefault(number(entry, "het_job_id") or own, []).append(entry)
-    return tuple(job for own, entries in sorted(components.items()) for job in _jobs(own, entries))
+    records = read_json(commands, "jobs", "squeue", "--states=all", "--json")
+    records.sort(key=lambda record: number(record, "job_id") or 0)
+    return tuple(job for record in records for job in _jobs(record))
 
 
-def _jobs(own: int, entries: Sequence[Mapping[str, Any]]) -> Iterator[SlurmJob]:
-    records = sorted(entries, key=lambda entry: number(entry, "het_job_offset") or 0)
-    array = number(records[0], "array_job_id") or 0
-    if not array:
-        yield _job(str(own), 0, records)
-    elif (task := number(records[0], "array_task_id")) is not None:
-        yield _job(f"{array}_{task}", array, records)
-    else:
-        for task in tasks_in(string(records[0], "array_task_string")):
-            yield _job(f"{array}_{task}", array, records)
+def _jobs(record: Mapping[str, Any]) -> Iterator[SlurmJob]:
+    """Yield the job of a record; of an array, its tasks that have no records yet."""
+    array, states = number(record, "array_job_id") or 0, words(record, "job_state")
+    ids = [str(number(record, "job_id") or 0)]
+    if array:
+        task = number(record, "array_task_id")
+        tasks = tasks_in(string(record, "array_task_string")) if task is None else [task]
+        ids = [f"{array}_{task}" for task in tasks]
+    holding = "COMPLETING" in states or _OVER_OR_WAITING.isdisjoint(states)
+    waiting = not holding and not _WAITING.isdisjoint(states)
+    held = waiting and number(record, "priority") == 0
+    placement = _placement(record) if holding else {}
+    for job_id in ids:
+        yield SlurmJob(
+            id=job_id,
+            array=array,
+            array_limit=number(record, "array_max_tasks") or 0,
+            name=string(record, "name"),
+            user=string(record, "user_name"),
+            partition=string(record, "partition"),
+            states=tuple(states),
+            reason=string(record, "state_reason"),
+            held=held,
+            waiting=waiting and not held,
+            holding=holding,
+            done=not holding and not waiting,
+            comment=string(record, "comment"),
+            placement=placement,
+            submit_s=number(record, "submit_time") or 0,
+            eligible_s=number(record, "eligible_time") or 0,
+            start_s=number(record, "start_time") or 0,
+            end_s=number(record, "end_time") or 0,
+            record=record,
+        )
+
+
+def _placement(record: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    held = {}
+    # A job without GPUs has no details.
+    for node, detail in zip(expand(string(record, "nodes")), record.get("gres_detail") or [], strict=False):
+        with suppress(AdapterError):  # then the node still says how many of its GPUs are given away
+            if indices := gpu_indices(detail):
+                held[node] = indices
+    return held
 
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
@@ -111,46 +147,3 @@ def tasks_in(text: str) -> list[int]:
         if len(tasks) > _MOST_TASKS:
             break
     return tasks[:_MOST_TASKS]
-
-
-def _job(job_id: str, array: int, records: Sequence[Mapping[str, Any]]) -> SlurmJob:
-    first = records[0]
-    states = [set(words(record, "job_state")) for record in records]
-    holding = any(not state & (_DONE | _WAITING) or "COMPLETING" in state for state in states)
-    waiting = not holding and any(state & _WAITING for state in states)
-    held = waiting and number(first, "priority") == 0
-    return SlurmJob(
-        id=job_id,
-        array=array,
-        array_limit=number(first, "array_max_tasks") or 0,
-        name=string(first, "name"),
-        user=string(first, "user_name"),
-        partition=string(first, "partition"),
-        states=tuple(words(first, "job_state")),
-        reason=string(first, "state_reason"),
-        held=held,
-        waiting=waiting and not held,
-        holding=holding,
-        done=not holding and not waiting,
-        comment=string(first, "comment"),
-        placement=_placement(records) if holding else {},
-        submit_s=number(first, "submit_time") or 0,
-        eligible_s=number(first, "eligible_time") or 0,
-        start_s=number(first, "start_time") or 0,
-        end_s=number(first, "end_time") or 0,
-        restarts=number(first, "restart_cnt") or 0,
-        is_heterogeneous=len(records) > 1,
-        record=first,
-    )
-
-
-def _placement(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, ...]]:
-    held: dict[str, tuple[int, ...]] = {}
-    for record in records:
-        details = record.get("gres_detail") or []
-        # A job without GPUs has no details.
-        for node, detail in zip(expand(string(record, "nodes")), details, strict=False):
-            with suppress(AdapterError):  # then the node still says how many of its GPUs are given away
-                if indices := gpu_indices(detail):
-                    held[node] = tuple(sorted((*held.get(node, ()), *indices)))
-    return held

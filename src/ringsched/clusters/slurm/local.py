@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -11,7 +12,6 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from ringsched.clusters.processes import Process, processes_with, start, wait_until
 from ringsched.clusters.slurm.commands import SlurmCommands
@@ -141,7 +141,6 @@ def free_ports(count: int) -> list[int]:
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue")
 _START_S = 30.0
-_SOCKET_S = 5.0
 _END_S = 10.0
 _LONGEST_SOCKET = 107  # characters of the path of a socket
 
@@ -211,8 +210,6 @@ class LocalCluster:
         with open(key, "wb") as file:  # noqa: PTH123
             file.write(os.urandom(1024))
         self.start_daemon("munged")
-        if not wait_until((self.directory / "munge" / "munge.socket").exists, _SOCKET_S):
-            raise AdapterError(f"munged does not start: {self._last_message('munged')}")
         before()
         self.start_daemon("slurmctld")
         for at in range(len(nodes)):
@@ -220,7 +217,7 @@ class LocalCluster:
         self.wait_for_nodes(len(nodes))
 
     def start_daemon(self, name: str) -> None:
-        """Start `munged`, `slurmctld` or the slurmd of a node."""
+        """Start `munged` or `slurmctld`, and wait until it listens; or the slurmd of a node."""
         munge = self.directory / "munge"
         options = {
             "munged": [
@@ -236,6 +233,15 @@ class LocalCluster:
         assert found is not None  # checked by start
         environment = {"PATH": os.environ.get("PATH", os.defpath), "SLURM_CONF": str(self.config)}
         start([found, *rest], self._output_of(name), environment)
+        # Commands and a slurmd that find no slurmctld would try again only after seconds.
+        listens = {"munged": (munge / "munge.socket").exists, "slurmctld": self._slurmctld_listens}
+        if name in listens and not wait_until(listens[name], _START_S):
+            raise AdapterError(f"{name} does not start: {self._last_message(name)}")
+
+    def _slurmctld_listens(self) -> bool:
+        port = re.search(r"^SlurmctldPort=(\d+)$", self.config.read_text(), re.MULTILINE)
+        with socket.socket() as probe:
+            return port is not None and probe.connect_ex(("127.0.0.1", int(port[1]))) == 0
 
     def stop_daemon(self, name: str, number: signal.Signals = signal.SIGTERM) -> None:
         """End one of them, and wait until it has ended."""
@@ -295,11 +301,3 @@ class LocalCluster:
         except OSError:
             lines = []
         return lines[-1] if lines else "no message"
-
-    def __enter__(self) -> LocalCluster:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ringsched.clusters.slurm.comments import Note, is_ours, job_name, parse_comment, parse_note
 from ringsched.clusters.slurm.jobs import SlurmJob
 from ringsched.clusters.slurm.requests import Request, request_of
-from ringsched.clusters.slurm.values import expand, string
+from ringsched.clusters.slurm.values import expand, number, string
 from ringsched.errors import InputError
 from ringsched.model import Job
 
@@ -47,7 +47,7 @@ class OurJob:
         return request_of(record, before)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Sorted:
     """All jobs by category.
 
@@ -65,26 +65,23 @@ class Sorted:
         Ours that are left alone, by id, each with the reason.
     """
 
-    queued: tuple[OurJob, ...]
-    released: tuple[OurJob, ...]
-    running: tuple[OurJob, ...]
-    finished: tuple[OurJob, ...]
-    others: tuple[SlurmJob, ...]
-    left: Mapping[str, str]
+    queued: list[OurJob] = field(default_factory=list)
+    released: list[OurJob] = field(default_factory=list)
+    running: list[OurJob] = field(default_factory=list)
+    finished: list[OurJob] = field(default_factory=list)
+    others: list[SlurmJob] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
 
 
 def sort_jobs(jobs: Iterable[SlurmJob], now_s: float) -> Sorted:
     """Sort jobs into categories; an invalid comment never affects other jobs."""
-    queued: list[OurJob] = []
-    released: list[OurJob] = []
-    running, finished, others = [], [], []
-    left: dict[str, str] = {}
+    found = Sorted()
     in_array: Counter[int] = Counter()  # tasks that run or are about to
     jobs = sorted(jobs, key=lambda job: job.submit_s)
     by_id = {job.id: job for job in jobs}
     for job in jobs:
         if not is_ours(job.comment):
-            others += [job] if job.holding else []
+            found.others += [job] if job.holding else []
             continue
         ours = OurJob(slurm=job, note=parse_note(job.comment))
         try:
@@ -92,38 +89,32 @@ def sort_jobs(jobs: Iterable[SlurmJob], now_s: float) -> Sorted:
                 parse_comment(job.comment, job.id)
         except InputError as error:
             if job.holding:
-                others.append(job)
+                found.others.append(job)
             elif not job.done:
-                left[job.id] = str(error)
+                found.left[job.id] = str(error)
             continue
         in_array[job.array] += job.holding or job.waiting
         if job.done:
-            finished.append(ours)
+            found.finished.append(ours)
         elif job.holding:
-            running.append(ours)
+            found.running.append(ours)
         elif reason := why_not(ours, now_s, by_id):
-            left[job.id] = reason
+            found.left[job.id] = reason
         else:
-            (queued if job.held else released).append(ours)
-    for ours in queued:
+            (found.queued if job.held else found.released).append(ours)
+    for ours in found.queued:
         array, limit = ours.slurm.array, ours.slurm.array_limit
         in_array[array] += 1
         if array and limit and in_array[array] > limit:
-            left[ours.slurm.id] = f"waits for other tasks of its array, which runs {limit} at a time"
-    return Sorted(
-        queued=tuple(ours for ours in queued if ours.slurm.id not in left),
-        released=tuple(released),
-        running=tuple(running),
-        finished=tuple(finished),
-        others=tuple(others),
-        left=left,
-    )
+            found.left[ours.slurm.id] = f"waits for other tasks of its array, which runs {limit} at a time"
+    found.queued = [ours for ours in found.queued if ours.slurm.id not in found.left]
+    return found
 
 
 def why_not(ours: OurJob, now_s: float, jobs: Mapping[str, SlurmJob]) -> str:
     """Return why a waiting job cannot be planned; nothing if it can. `jobs` has all jobs by id."""
     job = ours.slurm
-    if job.is_heterogeneous:
+    if number(job.record, "het_job_id"):
         return "is a heterogeneous job; submit it as one job with --gpus"
     if not job.held:
         return "" if ours.note.servers else "was released by its owner; Slurm places it"

@@ -6,12 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from ringsched.clusters.controller import SetAside, Snapshot, TakeBack
 from ringsched.clusters.gpus import Gpus
 from ringsched.clusters.network import Network
 from ringsched.clusters.planning import MOST_PLANNED, with_possible
-from ringsched.clusters.progress import done_iterations, known_by_end
+from ringsched.clusters.progress import counted, done_iterations, known_by_end
 from ringsched.clusters.slurm.commands import Commands
 from ringsched.clusters.slurm.comments import job_name
 from ringsched.clusters.slurm.eligibility import Eligible, Surroundings, eligible, labels_of
@@ -20,11 +21,11 @@ from ringsched.clusters.slurm.nodes import SlurmNode, read_nodes, read_topology
 from ringsched.clusters.slurm.priorities import Priorities, read_priorities
 from ringsched.clusters.slurm.queue import OurJob, Sorted, sort_jobs
 from ringsched.clusters.slurm.requests import Request
-from ringsched.clusters.slurm.running import never_ends, others_job, running_job, stay_until, stays_over
 from ringsched.clusters.slurm.site import Reservation, Site, read_site
+from ringsched.contention.over_time import Stay
 from ringsched.errors import InputError
 from ringsched.formats.topologies.topology import Topology
-from ringsched.model import Job, Scenario
+from ringsched.model import Job, Placement, Scenario
 
 # Of a released job: Slurm will not start it soon, whatever ends.
 _REFUSALS = ("Assoc", "BadConstraints", "Invalid", "Licenses", "Partition", "QOS", "Reservation")
@@ -123,7 +124,7 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
     running = [job for job in jobs.running if gpus.hold(job.slurm.id, job.slurm.placement)]
     others = [job for job in jobs.others if gpus.hold(job.id, job.placement)]
     for other in others:
-        if never_ends(other, now_s):
+        if other.left_s(now_s) is None:
             gpus.close(other.id)
     gpus.close_unusable()
     unseen = gpus.hold_unseen()  # checked before released jobs are added
@@ -150,12 +151,22 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
     cluster = network.cluster(
         gpus.servers(on_node, windows_of(reading.site.reservations, now_s)), reading.topology.parent_of
     )
-    stays = [stay_until(job, gpus.held_by(job.slurm.id), now_s) for job in running]
-    progress = done_iterations(stays, stays_over(jobs.finished, gpus), cluster, network.contention)
+    stays = [_stay(job, gpus.held_by(job.slurm.id), now_s) for job in running]
+    # Slurm forgets where finished jobs were. Their notes know on how many GPUs of a node, but not on which.
+    over = [
+        _stay(job, {name: range(count) for name, count in job.note.servers.items()}, job.slurm.end_s)
+        for job in jobs.finished
+        if job.note.servers and gpus.know(job.note.servers) and job.slurm.end_s > job.slurm.start_s > 0
+    ]
+    progress = done_iterations(stays, over, cluster, network.contention)
     fixed = [
-        *(running_job(job, gpus.held_by(job.slurm.id), progress[job.name], now_s) for job in running),
-        *(running_job(job, gpus.held_by(job.slurm.id), 0.0, now_s) for job in released),
-        *(others_job(job, gpus.held_by(job.id), now_s) for job in others if gpus.holds(job.id)),
+        *(_running(job, gpus.held_by(job.slurm.id), progress[job.name], now_s) for job in running),
+        *(_running(job, gpus.held_by(job.slurm.id), 0.0, now_s) for job in released),
+        *(
+            known_by_end(job_name(job.id), gpus.held_by(job.id), job.left_s(now_s) or 1.0)
+            for job in others
+            if gpus.holds(job.id)
+        ),
         *(known_by_end(f"on-{node}", {node: held}, 1.0) for node, held in unseen.items()),
     ]
     empty = Scenario(cluster=cluster, contention=network.contention, time=network.time)
@@ -171,6 +182,25 @@ def snapshot_of(reading: Reading, network: Network, start_timeout_s: float = 60.
         sorted=jobs,
         queued={job.ours.name: job for job in waiting if job.ours.name in names},
         progress=progress,
+    )
+
+
+def _stay(ours: OurJob, held: Mapping[str, Sequence[int]], until_s: float) -> Stay:
+    """Return where a job is since its start, which may seem to lie ahead: Slurm counts whole seconds."""
+    start_s = float(ours.slurm.start_s)
+    return Stay(ours.job, start_s, max(until_s, start_s + 1e-3), Placement(held))
+
+
+def _running(ours: OurJob, held: Mapping[str, Sequence[int]], done: float, now_s: float) -> Job:
+    """Return a job of ours on its GPUs; Slurm ends it at its time limit."""
+    placement = Placement(held)
+    # Its owner may have started it in another shape; then its progress is not known.
+    known = counted(ours.job, done) if placement.num_gpus == ours.job.gpus else 0
+    return ours.job.replace(
+        gpus=placement.num_gpus,
+        running_on=placement,
+        done_iterations=known,
+        limit_s=ours.slurm.left_s(now_s) if ours.slurm.holding else None,
     )
 
 
@@ -190,21 +220,26 @@ def _sorted_out(
         reservations=site.reservations,
         shares_memory=site.shares_memory,
     )
-    known: dict[tuple[Request, str], Eligible | InputError] = {}  # a queue has few kinds of jobs
+
+    @cache  # a queue has few kinds of jobs
+    def choice_of(request: Request, partitions: str) -> Eligible | InputError:
+        try:
+            return eligible(request, partitions.split(","), around)
+        except InputError as error:
+            return error
+
     count: Counter[tuple[frozenset[str], int]] = Counter()
     found: list[Waiting] = []
     left: dict[str, str] = {}
     for job in jobs:
         try:
             request = job.request()
-            key = (request, job.slurm.partition)
-            if key not in known:
-                known[key] = _choice(*key, around)
-            if isinstance(choice := known[key], InputError):
+            if isinstance(choice := choice_of(request, job.slurm.partition), InputError):
                 raise choice
             kind = (choice.nodes, reading.priorities.of(job.slurm, choice.partition))
             if count[kind] == MOST_PLANNED:
-                raise InputError("too many jobs wait before it")
+                left[job.name] = "too many jobs wait before it"
+                continue
             if request.gpus != job.job.gpus:
                 raise InputError(f"asks for {request.gpus} GPUs, but its comment has {job.job.gpus}")
         except InputError as error:
@@ -213,13 +248,6 @@ def _sorted_out(
         count[kind] += 1
         found.append(Waiting(ours=job, request=request, choice=choice, priority=kind[1]))
     return found, left
-
-
-def _choice(request: Request, partitions: str, around: Surroundings) -> Eligible | InputError:
-    try:
-        return eligible(request, partitions.split(","), around)
-    except InputError as error:
-        return error
 
 
 def windows_of(reservations: Iterable[Reservation], now_s: float) -> dict[str, list[tuple[float, float]]]:

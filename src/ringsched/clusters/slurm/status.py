@@ -11,7 +11,6 @@ from ringsched.clusters.contention_now import SharedLink, contention_now
 from ringsched.clusters.planning import Planner
 from ringsched.clusters.slurm.comments import job_name
 from ringsched.clusters.slurm.jobs import SlurmJob
-from ringsched.clusters.slurm.running import never_ends
 from ringsched.clusters.slurm.snapshot import SlurmSnapshot
 from ringsched.model import Placement
 
@@ -157,7 +156,7 @@ def _servers(snapshot: SlurmSnapshot) -> tuple[ServerStatus, ...]:
     for other in snapshot.sorted.others:
         for name, held in other.placement.items():
             others[name] += len(held)
-            endless[name] += len(held) if never_ends(other, snapshot.now_s) else 0
+            endless[name] += len(held) if other.left_s(snapshot.now_s) is None else 0
     closed = {server.name: len(server.unavailable) for server in snapshot.scenario.cluster.servers}
     return tuple(
         ServerStatus(

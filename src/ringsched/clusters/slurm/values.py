@@ -39,8 +39,10 @@ def number(entry: Mapping[str, Any], key: str) -> int | None:
     >>> number({"a": {"set": False, "number": 0}}, "a"), number({"a": None}, "a")
     (None, None)
     """
-    value = plain(entry.get(key))
-    if value is None:
+    value = entry.get(key)
+    if value is None or type(value) is int:  # almost always
+        return value
+    if (value := plain(value)) is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise AdapterError(f"Slurm wrote {key} = {str(value)[:60]!r}, which is not a number")
@@ -143,7 +145,7 @@ def gpu_indices(text: str) -> tuple[int, ...]:
             indices += range(int(first), int(last or first) + 1)
     if len(indices) != gpu_count(text):
         raise AdapterError(f"Slurm wrote GPUs that cannot be read: {text!r}")
-    return tuple(indices)
+    return tuple(sorted(indices))
 
 
 _ROW_KEY = re.compile(r"(?:^|\s)([A-Za-z][\w/:]*)=")

@@ -354,23 +354,6 @@ def _with_easy(policy: str) -> str:
     return " with EASY" if policy.endswith(" + easy") else ""
 
 
-def _event_loops(results: list[Result]) -> list[str]:
-    found = newest(results, "event_loops")
-    names = {
-        "bare loop in C": "bare event loop in C, without placement and contention",
-        "bare loop in Python": "bare event loop in Python with `heapq`, without placement and contention",
-        "ringsched, events alone": "ringsched, events alone",
-        "ringsched": "ringsched, from the scenario to the result",
-        "SimPy": "the same model in SimPy",
-    }
-    lines = ["| event loop | jobs a second | time over the loop in C |", "|---|--:|--:|"]
-    for key, name in names.items():
-        jobs_per_s = found[f"{key}, jobs/s"]
-        ratio = found["bare loop in C, jobs/s"] / jobs_per_s
-        lines.append(f"| {name} | {digits(jobs_per_s)} | {digits(ratio)} |")
-    return lines
-
-
 # Tables between `<!-- figures: NAME -->` and `<!-- end of figures -->`.
 TABLES: dict[str, Callable[[list[Result]], list[str]]] = {
     "models": _models,
@@ -383,5 +366,4 @@ TABLES: dict[str, Callable[[list[Result]], list[str]]] = {
     "makespan bounds": _makespan_bounds,
     "completion bounds": _completion_bounds,
     "gaps": _gaps,
-    "event loops": _event_loops,
 }

@@ -212,7 +212,10 @@ def problem_of(scenario: Scenario) -> Problem:
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
     entered: NDArray[Any] = known.submit_s
     if clock.slotted:
-        entered = np.array([clock.release(submit_s) for submit_s in entered.tolist()], dtype=np.int64)
+        slots = [clock.release(submit_s) for submit_s in entered.tolist()]
+        if not _is_countable(clock, max(slots, default=0)):
+            raise _uncountable(jobs, slots.index(max(slots)))
+        entered = np.array(slots, dtype=np.int64)
     origin = entered.min().item() if jobs else 0
     release = _all_since(origin, entered)
     works = [kind.work for kind in kinds]
@@ -322,8 +325,12 @@ def _worst_cases(problem: Problem, iterations: Integers) -> NDArray[Any]:
     if not _is_countable(clock, float(ends.max(initial=0.0)) * (1 + SLACK)):
         for at, duration in enumerate(durations.tolist()):
             if not _is_countable(clock, clock.units(jobs[at].submit_s) + duration):
-                raise InputError("the job may end too late to be counted exactly", place=_place(at, jobs[at]))
+                raise _uncountable(jobs, at)
     return durations
+
+
+def _uncountable(jobs: Sequence[Job], at: int) -> InputError:
+    return InputError("the job may end too late to be counted exactly", place=_place(at, jobs[at]))
 
 
 def _is_countable(clock: Clock, end: float) -> bool:

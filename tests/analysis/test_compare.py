@@ -355,6 +355,14 @@ def test_a_policy_of_ones_own(tmp_path: Path) -> None:
     assert [row.makespan_s for row in result.rows[3:]] == [row.makespan_s for row in result.rows[:3]]
 
 
+def test_results_that_nobody_takes_are_not_warned_about(recwarn: pytest.WarningsRecorder) -> None:
+    """After Ctrl-C, joblib once advised to compute less."""
+    results = workers.on_cores(abs, range(1000), 2)
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert list(recwarn) == []
+
+
 def test_a_policy_that_cannot_travel() -> None:
     with pytest.raises(InputError, match="cannot be sent to another process"):
         compare(SMALL, [Unpicklable()], workers=2)

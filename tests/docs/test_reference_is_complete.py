@@ -37,7 +37,8 @@ def page(name: str) -> str:
 @pytest.mark.parametrize("kind", [Scenario, Cluster, Server, Switch, Contention, Time, Job])
 def test_scenario_fields(kind: type) -> None:
     for field in fields(kind):
-        assert f"`{field.name}`" in page("scenario.md")
+        if field.init:  # the others are not given, but derived
+            assert f"`{field.name}`" in page("scenario.md")
 
 
 @pytest.mark.parametrize("key", ["count", "model", "jobs_file", *CATALOGUE])

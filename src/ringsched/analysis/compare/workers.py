@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -68,7 +69,9 @@ def on_cores(
     try:
         with _interrupts_held_back():
             results = _started(function, items, num_workers)
-        yield from results
+        with _closed_in_silence(results):
+            for result in results:  # noqa: UP028 - `yield from` would close them aloud
+                yield result
     except BrokenProcessPool:
         raise RingschedError(
             "a worker process was killed, perhaps because memory ran out; try fewer workers"
@@ -83,13 +86,23 @@ def on_cores(
 
 def _started(
     function: Callable[[_Item], _Result], items: Sequence[_Item], num_workers: int
-) -> Iterator[_Result]:
+) -> Generator[_Result, None, None]:
     from joblib import Parallel, delayed, parallel_config
 
     with parallel_config(backend="loky", n_jobs=num_workers, inner_max_num_threads=1):
         parallel = Parallel(return_as="generator_unordered", batch_size="auto")
-    results: Iterator[_Result] = parallel(delayed(function)(item) for item in items)
+    results: Generator[_Result, None, None] = parallel(delayed(function)(item) for item in items)
     return results
+
+
+@contextmanager
+def _closed_in_silence(results: Generator[_Result, None, None]) -> Iterator[None]:
+    """Close the generator at the end: joblib warns of results that were not taken, as after Ctrl-C."""
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings(action="ignore"):
+            results.close()
 
 
 @contextmanager

@@ -16,8 +16,9 @@ from tests.scenarios import cluster, job, scenario
 from tests.strategies import arriving
 
 import ringsched
-from ringsched import InputError, Scenario, Simulation
+from ringsched import InputError, Scenario, Simulation, jit
 from ringsched.errors import PolicyError
+from ringsched.online.steps import step
 from ringsched.policies.custom import policy_from_file
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-policy.md"
@@ -169,6 +170,12 @@ def test_a_policy_may_wait_until_a_time() -> None:
     simulation = ringsched.simulate(scenario(cluster(1), job("a", 1, 10)), policy)
     assert simulation.start_s.tolist() == [5]
     assert policy.times == [0, 5, 6]  # and at its end
+
+
+@pytest.mark.compiled
+def test_waiting_for_a_slot_once_compiled_the_kernel_again() -> None:
+    ringsched.simulate(scenario(cluster(1), job("a", 1, 10)), Waits())
+    assert len(jit.compiled(step).signatures) == 1  # type: ignore[attr-defined]
 
 
 class Does:

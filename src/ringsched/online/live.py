@@ -177,7 +177,8 @@ class OnlineCluster:
 
     def call_at(self, time_s: float) -> None:
         """Ask the policy at this time at the latest, even if nothing happens."""
-        instant = self._problem.instant_at(number(time_s, "time_s"))
+        # A slot is an integer, for which the kernel would be compiled again.
+        instant = float(self._problem.instant_at(number(time_s, "time_s")))
         if instant > self._stage.state.now[0]:
             self._wake = min(self._wake, instant)
 

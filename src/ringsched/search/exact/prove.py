@@ -131,7 +131,8 @@ class Rounds:
         done = False
         while not done and go_on():
             before = int(stack.counters[NODES])
-            done = self._explore(self._instance, stack, piece, self._nodes_at_once())
+            # An integer would compile the kernel again.
+            done = self._explore(self._instance, stack, float(piece), self._nodes_at_once())
             self.num_nodes += int(stack.counters[NODES]) - before
         if stack.counters[FOUND]:
             self._improve(stack, 0, 0.0)

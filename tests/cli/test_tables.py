@@ -7,7 +7,7 @@ import os
 import pty
 import sys
 import threading
-import time
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -85,11 +85,19 @@ def long_table(num_rows: int, name: str = "job-") -> Table:
     return table
 
 
+@pytest.fixture
+def no_rich_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rich lays out no table: for 10,000 rows, it takes seven seconds."""
+
+    def refuse(*_: object) -> NoReturn:
+        pytest.fail("rich lays out a long table")
+
+    monkeypatch.setattr(Table, "__rich_console__", refuse)
+
+
+@pytest.mark.usefixtures("no_rich_table")
 def test_ten_thousand_rows_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    table = long_table(10_000)
-    before = time.process_time()
-    show([table])
-    assert time.process_time() - before < 1.0  # rich takes seven
+    show([long_table(10_000)])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 + 10_000 + 1000
     assert lines[-2:] == [
@@ -98,6 +106,7 @@ def test_ten_thousand_rows_to_a_file(capsys: pytest.CaptureFixture[str]) -> None
     ]
 
 
+@pytest.mark.usefixtures("no_rich_table")
 def test_ten_thousand_rows_to_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "100")
@@ -111,12 +120,9 @@ def test_ten_thousand_rows_to_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
     thread.start()
     with os.fdopen(writer, "w", encoding="utf-8") as terminal:
         monkeypatch.setattr(sys, "stdout", terminal)
-        before = time.process_time()
         show([table])
-        taken_s = time.process_time() - before
         terminal.flush()
         thread.join(30)
     os.close(reader)
-    assert taken_s < 1.5  # this process reads the other end too
     assert read.startswith(b"\x1b[1mjob")  # a bold heading, as rich has it
     assert b"job-9999" in read

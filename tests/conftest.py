@@ -32,8 +32,8 @@ NO_SLURM = missing_programs()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than cores: tests of Slurm and of browsers wait more than they work."""
-    return (os.cpu_count() or 1) + 1
+    """Two workers more than cores: tests of Slurm and of browsers wait more than they work."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,9 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# Python keeps what it compiles, apart from the sources. Otherwise, every worker and every command compiles all again.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the testbed measures time and must run alone
-.PHONY: help demo test testbed kernels check format lint words types layers nightly bench ratio pictures docs clean
+.PHONY: help demo test integration testbed kernels check format lint words types layers nightly bench ratio pictures docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -18,8 +22,13 @@ demo: $(VENV)/.ringsched ## plan an example by every policy, compare, write and 
 	$(BIN)/ringsched plan examples/first.toml -o demo/plan.json
 	$(BIN)/ringsched verify examples/first.toml demo/plan.json
 
-test: kernels ## run the tests
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed"
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
+test: kernels ## the tests of the package
+	$(PYTEST) -m "not integration and not slow and not testbed"
+
+integration: kernels ## the tests with real Slurm, browsers and PyTorch, and all commands of README and docs
+	$(PYTEST) -m "integration and not slow and not testbed"
 
 # Compiled once, before parallel tests need them.
 kernels: $(VENV)/.dev
@@ -30,7 +39,7 @@ testbed: $(VENV)/.dev ## measure real rings between network namespaces; must run
 
 check: $(VENV)/.dev ## what CI runs: format, lint, words, types, import layers, documentation site, tests
 	@$(MAKE) kernels & kernels=$$!; $(MAKE) format lint words types layers docs && wait $$kernels
-	@$(MAKE) test testbed
+	@$(MAKE) test integration testbed
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format --check src tests examples benchmarks docs tools
@@ -53,9 +62,9 @@ KERNEL_TESTS := $(addprefix tests/,analysis bounds contention differential engin
 
 # What `check` has not run: the other tests would be the same again.
 nightly: kernels ## the long runs, properties with fresh random examples, and the kernels as plain Python
-	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal -m "(slow or hypothesis) and not testbed"
+	HYPOTHESIS_PROFILE=search $(PYTEST) -m "(slow or hypothesis) and not testbed"
 	$(BIN)/python -m pytest -m testbed tests/calibrate
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not testbed" $(KERNEL_TESTS)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not testbed" $(KERNEL_TESTS)
 
 bench: $(VENV)/.dev kernels ## measure, keep the results, write the figures into README and docs; about 25 minutes
 	$(BIN)/python -m benchmarks.run

@@ -29,6 +29,9 @@ os.environ.setdefault("RINGSCHED_KERNELS", "compiled")
 
 NO_SLURM = missing_programs()
 
+# With real Slurm, browsers, PyTorch, and commands in shells: `make integration`.
+INTEGRATION = ("tests/integration/", "tests/docs/test_documents.py", "tests/calibrate/test_profile.py")
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
@@ -36,12 +39,15 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 2
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if NO_SLURM and item.get_closest_marker("slurm"):
             item.add_marker(pytest.mark.skip(reason=f"NO SLURM HERE: {', '.join(NO_SLURM)} missing"))
         if AS_PYTHON and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="too much work for kernels as plain Python"))
+        if item.nodeid.startswith(INTEGRATION):
+            item.add_marker(pytest.mark.integration)
     # These wait most of the time. They come first, so that one worker waits while the others compute.
     items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
 

@@ -11,7 +11,7 @@ import ringsched
 from ringsched import Infeasible
 
 
-@pytest.mark.parametrize("times_bound", [1.6, 2.5, None])
+@pytest.mark.parametrize("times_bound", [1.6, 2.5, None] if AT_NIGHT else [1.6])
 @pytest.mark.parametrize("seed", range(12 if AT_NIGHT else 1))  # the reference takes seconds
 def test_paper_mix(seed: int, times_bound: float | None) -> None:
     """Same makespan, theta, kappa and placements; tight horizons make theta really bisect."""

@@ -75,7 +75,9 @@ def test_scancel_at_random_moments_is_final(real: Real) -> None:
     assert states.keys() == set(ids)  # no other job was made
     assert set(states.values()) <= {"CANCELLED", "COMPLETED"}
     ended = [run for run in real.runs() if run.end_s is not None]
-    assert {run.job_id for run in ended} >= {job_id for job_id, state in states.items() if state == "COMPLETED"}
+    assert {run.job_id for run in ended} >= {
+        job_id for job_id, state in states.items() if state == "COMPLETED"
+    }
     # Whoever was cancelled before its start did not come to its end.
     assert all(run.start_s < cancelled_s[run.job_id] for run in ended)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -66,7 +67,7 @@ def test_a_plan(
     calls: Counter[str], policy: str, objective: str, options: dict[str, Any], bounds: set[str]
 ) -> None:
     better: list[ringsched.Plan] = []
-    planning.plan(CASE, policy, objective=objective, on_better=better.append, **options)
+    planning.plan(CASE.replace(), policy, objective=objective, on_better=better.append, **options)
     assert calls["problem_of"] == 1
     found = {name: number for name, number in calls.items() if name.startswith("bounds")}
     assert set(found) <= {f"bounds on {name}" for name in bounds}
@@ -75,10 +76,27 @@ def test_a_plan(
 
 @pytest.mark.parametrize("policy", ["fifo", "sjf-bco"])
 def test_a_simulation(calls: Counter[str], policy: str) -> None:
-    simulation = simulate(CASE, policy)
+    simulation = simulate(CASE.replace(), policy)
     simulation.plan()
     simulation.plan()
     assert calls == {"problem_of": 1, "bounds on makespan": 1}
+
+
+def test_all_plans_of_a_scenario(calls: Counter[str]) -> None:
+    case = CASE.replace()
+    first, again = (ringsched.plan(case, "longest-first") for _ in range(2))
+    assert calls["bounds on makespan"] == 1
+    assert first.bounds == again.bounds == ringsched.plan(CASE.replace(), "longest-first").bounds
+    assert calls["bounds on makespan"] == 2  # a copy keeps nothing
+
+
+def test_what_a_scenario_keeps_is_not_sent_to_other_processes() -> None:
+    case = CASE.replace()
+    before = len(pickle.dumps(case))
+    ringsched.plan(case, "longest-first")
+    assert case.derived
+    assert len(pickle.dumps(case)) == before
+    assert pickle.loads(pickle.dumps(case)) == case
 
 
 def test_only_the_objective_itself_and_the_verifier_compare_its_name() -> None:

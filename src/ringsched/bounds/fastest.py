@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.contention.network import CORE, Network
-from ringsched.engine.problem import Problem, once_per_problem
+from ringsched.engine.problem import Problem
+from ringsched.model.derived import derived_once
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,7 +44,7 @@ class Fastest:
     start: tuple[float, ...]  # the earliest, an instant
 
 
-@once_per_problem
+@derived_once
 def fastest_of(problem: Problem) -> Fastest:
     """Return the shortest durations of all jobs, in one server and spread over several."""
     largest = max(problem.network.capacity[: problem.num_servers])

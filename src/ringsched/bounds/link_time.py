@@ -12,8 +12,9 @@ from typing import NamedTuple
 from ringsched.bounds.fastest import spread_speeds
 from ringsched.bounds.ways import Ways
 from ringsched.contention.network import Network, Shape
-from ringsched.engine.problem import Problem, once_per_problem
+from ringsched.engine.problem import Problem
 from ringsched.model import Bound
+from ringsched.model.derived import derived_once
 
 SLACK = 1e-9  # of a quotient that is rounded up to whole slots
 
@@ -37,7 +38,7 @@ class Level:
     uses: dict[int, Use]  # of each queued job that must cross links of this level
 
 
-@once_per_problem
+@derived_once
 def levels_of(problem: Problem) -> list[Level]:
     """Return the levels that some queued job must cross."""
     found = []

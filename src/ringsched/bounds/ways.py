@@ -13,8 +13,9 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from ringsched.bounds.fastest import fastest_of
-from ringsched.engine.problem import Problem, once_per_problem, problem_of
+from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.simulate import run_events
+from ringsched.model.derived import derived_once
 
 
 class Way(NamedTuple):
@@ -43,7 +44,7 @@ class Ways:
         return ends
 
 
-@once_per_problem
+@derived_once
 def ways_of(problem: Problem) -> Ways:
     """Return the ways of all jobs."""
     fastest = fastest_of(problem)

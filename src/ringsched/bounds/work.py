@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.bounds.fastest import Fastest, fastest_of
-from ringsched.engine.problem import Problem, once_per_problem
+from ringsched.engine.problem import Problem
+from ringsched.model.derived import derived_once
 
 # Whole slots as int64 where all sums of them fit, else as Python's integers; seconds as floats.
 Array = NDArray[Any]
@@ -47,7 +48,7 @@ class Work:
         return -(-amount // capacity) if self.problem.clock.slotted else amount / capacity
 
 
-@once_per_problem
+@derived_once
 def work_of(problem: Problem) -> Work:
     """Return the work of a problem's jobs."""
     fastest = fastest_of(problem)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ringsched.engine.eligibility import Floats, Integers
 from ringsched.model import Scenario
-from ringsched.model.checks import settle
+from ringsched.model.derived import derived_once
 from ringsched.model.job import Restriction, restricted_jobs
 
 _of_kind = attrgetter("gpus", "gradient_mb", "minibatch", "forward_ms", "backward_ms", "buckets")
@@ -38,16 +38,9 @@ class _Numbers(dict[Hashable, int]):
         return number
 
 
+@derived_once
 def job_columns(scenario: Scenario) -> JobColumns:
-    """Return the columns of a scenario, which it keeps: reading a million jobs takes longer than the rest."""
-    if isinstance(scenario.columns, JobColumns):
-        return scenario.columns
-    columns = _columns(scenario)
-    settle(scenario, columns=columns)
-    return columns
-
-
-def _columns(scenario: Scenario) -> JobColumns:
+    """Return the columns of a scenario: reading a million jobs takes longer than the rest."""
     jobs, restricted = scenario.jobs, restricted_jobs(scenario.jobs)
     keys: Iterable[Hashable] = map(_of_kind, jobs)
     if restricted:

@@ -6,9 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from ringsched.engine.eligibility import Eligibility, Floats, Integers, eligibil
 from ringsched.errors import InputError
 from ringsched.model import Bound, Job, Placement, Scenario
 from ringsched.model.checks import MAX_INTEGER, settle
+from ringsched.model.derived import derived_once
 from ringsched.model.eligibility import Windows
 from ringsched.model.job import UNRESTRICTED
 from ringsched.model.objective import Objective
@@ -29,8 +29,6 @@ from ringsched.model.objective import Objective
 if TYPE_CHECKING:
     from ringsched.engine.clock import Times
 
-
-_Derived = TypeVar("_Derived")
 
 # How long the kernels as plain Python are busy with a job, and more for each server.
 _JOB_S = 1.2e-4
@@ -87,7 +85,7 @@ class Problem:
     bounds: dict[Objective, tuple[Bound, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    derived: dict[Callable[[Problem], Any], Any] = field(  # see `once_per_problem`
+    derived: dict[Callable[[Problem], Any], Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -177,18 +175,7 @@ class Problem:
         )
 
 
-def once_per_problem(function: Callable[[Problem], _Derived]) -> Callable[[Problem], _Derived]:
-    """Let a problem keep what `function` says of it."""
-
-    @wraps(function)
-    def kept(problem: Problem) -> _Derived:
-        if function not in problem.derived:
-            problem.derived[function] = function(problem)
-        return problem.derived[function]  # type: ignore[no-any-return]
-
-    return kept
-
-
+@derived_once
 def problem_of(scenario: Scenario) -> Problem:
     """Return the problem of a scenario, or say which job cannot be planned and why.
 

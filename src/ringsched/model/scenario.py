@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,8 +79,10 @@ class Scenario(Replaceable):
     contention: Contention = field(default_factory=Contention)
     time: Time = field(default_factory=Time)
     name: str | None = None
-    # What engine/columns.py has read of the jobs: a scenario is simulated many times.
-    columns: object = field(default=None, init=False, repr=False, compare=False)
+    # The problem that the engine makes of it: a scenario is planned and simulated many times.
+    derived: dict[Callable[..., Any], Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         settle(
@@ -99,11 +102,18 @@ class Scenario(Replaceable):
         self._check_estimates()
         self._check_running()
 
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.cluster, self.jobs, self.contention, self.time, self.name
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        cluster, jobs, contention, time, name = state
+        settle(self, cluster=cluster, jobs=jobs, contention=contention, time=time, name=name, derived={})
+
     def part(self, jobs: tuple[Job, ...], time: Time) -> Scenario:
         """Return a scenario of some of its jobs, without the checks that all of them have passed."""
         part = object.__new__(Scenario)
         settle(part, cluster=self.cluster, jobs=jobs, contention=self.contention, time=time, name=self.name)
-        settle(part, columns=None)
+        settle(part, derived={})
         return part
 
     def _check_sizes(self) -> None:

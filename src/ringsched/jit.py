@@ -104,6 +104,30 @@ def runnable(
     return partial(entry.call, work_s, call_s)  # type: ignore[return-value]
 
 
+def runnable_with(
+    function: Callable[..., int], record: Any, *, python: bool = False, work_s: float = 0.0
+) -> Callable[..., int]:
+    """Return a kernel of a record and numbers as a function of the numbers, for very many short calls."""
+    run = runnable(function, python=python, work_s=work_s)
+    if run is function:
+        return partial(function, record)
+    native: Callable[..., int] | None = None
+
+    def call(*numbers: float) -> int:
+        nonlocal native
+        if native is not None:
+            return native(*numbers)
+        twin = _ENTRIES[function].twin
+        if twin is None:
+            return run(record, *numbers)
+        from ringsched.numba_records import call_with
+
+        native = call_with(twin, record, *numbers)
+        return native(*numbers)
+
+    return call
+
+
 def with_own(
     function: Callable[..., Any],
     own: Callable[..., Any] | None,
@@ -177,6 +201,11 @@ class _Entry:
         self._spent_s = 0.0
         self._asked_s = 0.0  # when its compiler was started
         self._compiler: subprocess.Popen[bytes] | None = None
+
+    @property
+    def twin(self) -> Callable[..., Any] | None:
+        """What is compiled, once it is."""
+        return self._twin
 
     @property
     def is_compiled(self) -> bool:

@@ -3,12 +3,16 @@
 numba passes a named tuple by value. Ours hold up to sixty arrays of seven fields each, so that every
 call had hundreds of arguments, and two thirds of the compiler's time went into them. A record is
 passed as one pointer, to a struct that holds an address and a length for each array.
+
+When Python calls a kernel, numba writes that struct anew. For a kernel that is called at every event,
+`call_with` writes it once.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from llvmlite import ir
@@ -148,3 +152,54 @@ def _load_constant(builder: Any, place: Any) -> Any:
     loaded = builder.load(place)
     loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
     return loaded
+
+
+_C_TYPES: dict[Any, Any] = {
+    types.int64: ctypes.c_int64,
+    types.float64: ctypes.c_double,
+    types.boolean: ctypes.c_uint8,
+}
+
+
+def call_with(kernel: Any, record: Any, *numbers: float) -> Callable[..., int]:
+    """Return a compiled kernel of a record and numbers as a function of the numbers, which are like these."""
+    signature = tuple(map(kernel.typeof_pyval, (record, *numbers)))
+    kernel.compile(signature)
+    compiled = kernel.overloads[signature]
+    struct, result, error = _native(record, signature[0]), ctypes.c_int64(), ctypes.c_void_p()
+    native = ctypes.CFUNCTYPE(
+        ctypes.c_int32, *[ctypes.c_void_p] * 3, *[_C_TYPES[kind] for kind in signature[1:]]
+    )(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+    places = [ctypes.addressof(each) for each in (result, error, struct)]
+
+    def call(*numbers: float, kept: Any = (error, struct)) -> int:  # noqa: ARG001
+        status = native(*places, *numbers)
+        assert status == 0  # kernels raise nothing
+        return result.value
+
+    return call
+
+
+def _native(record: Any, known: Record) -> Any:
+    """Return the struct of a record, as `_unbox` writes it. It keeps the arrays that it points to."""
+    fields: list[Any] = []
+    values: list[Any] = []
+    inner: list[Any] = []
+    for value, member in zip(record, known.members.values(), strict=True):
+        if _is_array(member):
+            fields += [ctypes.c_void_p, *[ctypes.c_int64] * member.ndim]
+            values += [value.ctypes.data, *value.shape]
+        elif isinstance(member, Record):
+            inner.append(_native(value, member))
+            fields.append(ctypes.c_void_p)
+            values.append(ctypes.addressof(inner[-1]))
+        elif isinstance(member, types.NoneType):
+            fields.append(ctypes.c_void_p)
+            values.append(None)
+        else:
+            fields.append(_C_TYPES[member])
+            values.append(value)
+    named = [(f"at_{at}", field) for at, field in enumerate(fields)]
+    struct: Any = type("Struct", (ctypes.Structure,), {"_fields_": named})(*values)
+    struct.kept = record, inner
+    return struct

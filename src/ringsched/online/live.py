@@ -6,20 +6,18 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ringsched.engine.problem import Problem
 from ringsched.engine.simulate import PresentGpus
 from ringsched.engine.state import IDLE, NUM_IDLE, NUM_RUNNING
 from ringsched.errors import PolicyError
-from ringsched.jit import runnable
+from ringsched.jit import runnable_with
 from ringsched.model.checks import choice, number
 from ringsched.online.dispatch import MORE, STUCK
 from ringsched.online.live_queue import LiveQueue
-from ringsched.online.queue import EXTRA, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage
+from ringsched.online.queue import EXTRA, NO_JOB, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage
 from ringsched.online.settings import Standing
 from ringsched.online.stage import by_rule
-from ringsched.online.steps import ADMIT, FIND, GO_ON, PASS, PROMISE, START, step
+from ringsched.online.steps import ADMIT, FIND, GO_ON, NEXT, PASS, PROMISE, START, step
 from ringsched.online.views import Gpus, LinkView, Promise, RunningJob, node_name
 from ringsched.policies.custom import JobView, ServerView, ServerViews, checked_gpus, job_view, name_of
 from ringsched.policies.table import policies
@@ -43,15 +41,15 @@ class OnlineCluster:
     def __init__(self, policy: object, problem: Problem, believed: Problem, stage: Stage) -> None:
         self._policy, self._problem, self._believed = policy, problem, believed
         self._exact = believed is problem
-        self._stage, self._stages = stage, {BEST_FIT: stage}
-        self._step = runnable(step, python=stage.arrays.python_only, work_s=problem.pass_s)
+        self._stage = stage
+        self._steps = {BEST_FIT: self._stepping(stage)}  # by placement rule
         self._release = stage.queue.release.tolist()
         self._arrivals = stage.queue.arrivals.tolist()
         own_order = getattr(policy, "order", None)
         self._order: Callable[[JobView], Any] | None = own_order if callable(own_order) else None
         self._known: dict[int, JobView] = {}  # jobs that have been submitted
         self._number: dict[str, int] = {}  # of each of them
-        self._queue = LiveQueue(problem.num_jobs)
+        self._queue = LiveQueue(stage.queue.job_at)
         self._begun: list[int] = []  # jobs that started at this instant
         self._held: dict[int, RunningJob] = {}
         self._running: tuple[RunningJob, ...] | None = None
@@ -60,6 +58,8 @@ class OnlineCluster:
         self._servers: tuple[ServerView, ...] | None = None
         self._links: Mapping[str, LinkView] | None = None
         self._wake = math.inf
+        self._promise: Promise | None = None  # the last one
+        self._num_arrived = 0
         for job in problem.running:
             self._know(job)
         self._arrive()
@@ -138,33 +138,30 @@ class OnlineCluster:
         if course.counts[PROMISED] != number or not self._exact:
             self._do(PROMISE, number, rule=rule)
         start_s = float(self._problem.seconds_at(float(course.promise[0])))
-        return Promise(job=job, start_s=start_s, spare_gpus=int(course.counts[EXTRA]), rule=rule)
+        said, spare = self._promise, int(course.counts[EXTRA])
+        if said is None or (said.job, said.start_s, said.spare_gpus, said.rule) != (
+            job,
+            start_s,
+            spare,
+            rule,
+        ):
+            said = self._promise = Promise(job=job, start_s=start_s, spare_gpus=spare, rule=rule)
+        return said
 
     def candidates(self, promise: Promise) -> Iterator[JobView]:
         """Yield the jobs behind the promised one that end by its start, or leave enough GPUs, in order.
 
         By their estimates in the best case, so that not each of them keeps the promise on its GPUs.
         """
-        stage = self._stage
-        state, course, arrays = stage.state, stage.course, stage.arrays
-        latest = self._problem.clock.same_instant_until(float(course.promise[0]))
-        window = latest - float(state.now[0])
-        jobs = self._queue.numbers(self._queue.place(self._waiting(promise.job)) + 1)
-        gpus, is_short = arrays.gpus[jobs], course.duration[jobs] <= window
-        first, extra = 0, -1
-        while first < len(jobs):
-            idle, extra = int(state.counts[NUM_IDLE]), int(course.counts[EXTRA])
-            may_pass = (gpus[first:] <= idle) & (is_short[first:] | (gpus[first:] <= extra))
-            for at in (np.flatnonzero(may_pass) + first).tolist():
-                if course.counts[EXTRA] > extra:  # a forward simulation has found more to be left over
-                    break
-                first = at + 1
-                is_small = gpus[at] <= course.counts[EXTRA]
-                waits = self._queue.waits(int(jobs[at]))
-                if waits and gpus[at] <= state.counts[NUM_IDLE] and (is_short[at] or is_small):
-                    yield self._known[int(jobs[at])]
-            else:
+        at = self._queue.place(self._waiting(promise.job)) + 1
+        latest = self._problem.clock.same_instant_until(float(self._stage.course.promise[0]))
+        while self.idle_gpus:
+            at = self._do(NEXT, at, len(self._queue), wake=latest)
+            if at == NO_JOB:
                 return
+            entry = self._queue.entry(at)
+            yield self._known[entry[1]]
+            at = self._queue.place_behind(entry)
 
     def keeps(self, promise: Promise, job: JobView, gpus: Mapping[str, Sequence[int]]) -> bool:
         """Whether a job on these GPUs would not move a promised start; ask just before you start it.
@@ -228,15 +225,17 @@ class OnlineCluster:
     def _do(
         self, action: int, job: int, head: int = 0, *, wake: float = math.inf, rule: str = BEST_FIT
     ) -> int:
-        stage = self._stages.get(rule) or self._with_rule(rule)
-        return int(self._step(stage, action, job, head, wake))
+        take_step = self._steps.get(rule) or self._with_rule(rule)
+        return take_step(action, job, head, wake)
 
-    def _with_rule(self, name: str) -> Stage:
+    def _with_rule(self, name: str) -> Callable[..., int]:
         rule, kappa = RULES[choice(name, "rule", tuple(RULES))]
-        self._stages[name] = self._stage._replace(
-            **by_rule(self._stage.arrays, rule), kappa=kappa(self._problem)
-        )
-        return self._stages[name]
+        stage = self._stage._replace(**by_rule(self._stage.arrays, rule), kappa=kappa(self._problem))
+        self._steps[name] = self._stepping(stage)
+        return self._steps[name]
+
+    def _stepping(self, stage: Stage) -> Callable[..., int]:
+        return runnable_with(step, stage, python=stage.arrays.python_only, work_s=self._problem.pass_s)
 
     def _choose(self, job: int, gpus: Mapping[str, Sequence[int]]) -> None:
         state, arrays = self._stage.state, self._stage.arrays
@@ -253,17 +252,18 @@ class OnlineCluster:
         state.chosen[: len(numbers)] = numbers
 
     def _arrive(self) -> None:
-        counts, now = self._stage.course.counts, self._stage.state.now[0]
-        at = first = int(counts[NUM_ARRIVED])
+        now, at = float(self._stage.state.now[0]), self._num_arrived
         while at < len(self._arrivals) and self._release[self._arrivals[at]] <= now:
             job = self._arrivals[at]
             view = self._know(job)
             key = self._release[job] if self._order is None else self._order(view)
             self._queue.add(job, view, key)
             at += 1
-        if at > first:
+        if at > self._num_arrived:
+            counts = self._stage.course.counts
             counts[NUM_ARRIVED] = at
-            counts[NUM_WAITING] += at - first
+            counts[NUM_WAITING] += at - self._num_arrived
+            self._num_arrived = at
 
     def _know(self, job: int) -> JobView:
         view = self._known[job] = job_view(self._believed, job)

@@ -6,8 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
-import numpy as np
-
 from ringsched.engine.state import Integers
 from ringsched.formatting import counted, one_line
 from ringsched.policies.custom import JobView
@@ -19,9 +17,9 @@ class LiveQueue(Sequence[JobView]):
     A loop over it may start jobs: it goes on behind the job it has shown last.
     """
 
-    def __init__(self, num_jobs: int) -> None:
+    def __init__(self, numbers: Integers) -> None:
         self._entries: list[tuple[Any, int]] = []  # key and number of each waiting job, in order
-        self._numbers = np.zeros(num_jobs, dtype=np.int64)  # the numbers alone
+        self._numbers = numbers  # the numbers alone, for kernels
         self._views: dict[int, JobView] = {}
         self._keys: dict[int, Any] = {}
 
@@ -73,7 +71,10 @@ class LiveQueue(Sequence[JobView]):
         """Return how many jobs are before a waiting one."""
         return bisect_left(self._entries, (self._keys[number], number))
 
-    def numbers(self, first: int) -> Integers:
-        """Return the numbers of the jobs from a place on, in order; a copy."""
-        behind: Integers = self._numbers[first : len(self)].copy()
-        return behind
+    def entry(self, at: int) -> tuple[Any, int]:
+        """Return the key and the number of the job at a place."""
+        return self._entries[at]
+
+    def place_behind(self, entry: tuple[Any, int]) -> int:
+        """Return the place behind a job, which may wait no longer."""
+        return bisect_right(self._entries, entry)

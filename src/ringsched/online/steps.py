@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from ringsched.engine.events import advance, next_event, next_release, start
+from ringsched.engine.state import NUM_IDLE
 from ringsched.jit import kernel
 from ringsched.online.backfill import admits, promise
 from ringsched.online.dispatch import DONE, MORE, STUCK, finds_place
-from ringsched.online.queue import NO_JOB, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, note_instant
+from ringsched.online.queue import EXTRA, NO_JOB, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, note_instant
 
 # What a step does.
 GO_ON = 0  # to the next event
@@ -17,13 +18,16 @@ START = 2  # a job on the chosen GPUs, as the first of the queue
 PASS = 3  # the same past the first of the queue
 PROMISE = 4  # a job its start
 ADMIT = 5  # a job on the chosen GPUs, unless it moves the start of the job with the promise
+NEXT = 6  # job of a live queue that may pass the one with the promise
 
 
 @kernel
 def step(stage: Stage, action: int, job: int, head: int, wake: float) -> int:
     """Do one action; one kernel for all of them is compiled once.
 
-    GO_ON stops at `wake` at the latest and returns how that ended. FIND and ADMIT return 1 or 0.
+    GO_ON stops at `wake` at the latest and returns how that ended. FIND and ADMIT return 1 or 0. NEXT returns
+    a place in the live queue from the place `job` on, of `head` jobs in all, or NO_JOB; a job that ends by
+    `wake` may pass.
     """
     course = stage.course
     if action == GO_ON:
@@ -34,6 +38,8 @@ def step(stage: Stage, action: int, job: int, head: int, wake: float) -> int:
         promise(stage, job, 0.0)
     elif action == ADMIT:
         return int(admits(stage, head, job))
+    elif action == NEXT:
+        return _next_candidate(stage, job, head, wake)
     else:
         start(stage.arrays, stage.state, job, stage.queue.charge[job])
         course.counts[NUM_WAITING] -= 1
@@ -43,6 +49,18 @@ def step(stage: Stage, action: int, job: int, head: int, wake: float) -> int:
         else:
             course.counts[PROMISED] = NO_JOB
     return 1
+
+
+@kernel
+def _next_candidate(stage: Stage, first: int, num_waiting: int, latest: float) -> int:
+    arrays, course, live_queue = stage.arrays, stage.course, stage.queue.job_at
+    idle, extra = stage.state.counts[NUM_IDLE], course.counts[EXTRA]
+    window = latest - stage.state.now[0]
+    for at in range(first, num_waiting):
+        job = live_queue[at]
+        if arrays.gpus[job] <= idle and (arrays.gpus[job] <= extra or course.duration[job] <= window):
+            return at
+    return NO_JOB
 
 
 @kernel

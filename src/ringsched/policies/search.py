@@ -197,7 +197,8 @@ class _Search:
             num_schedules=math.inf if schedules is None else schedules,
             asked=limits.should_stop,
         )
-        self.began_s += search.compiling_s
+        # Not the compiler's time, but up to half of the limit: a user waits for both.
+        self.began_s += max(0.0, search.compiling_s - (self._limit_s or 0.0) / 2)
         untried: dict[str, list[str]] = {}  # orders of policies that no solution expresses
         if simple is not None and not self._is_enough(search.value_s):
             untried = {name: list(ORDERS) for name in _OTHERS}

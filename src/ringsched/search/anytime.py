@@ -35,6 +35,7 @@ STALE_STEPS = 1000  # of every chain for every job, after which it ends: a small
 _ROUNDS_TO_EXCHANGE = 4
 _SLICE_S = 0.02  # how long a thread works before it looks at the clock again
 _LOOK_S = 0.1  # how often progress is reported
+_PATIENCE_S = 2.0  # with plain Python, while the kernel is being compiled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +256,8 @@ class AnytimeSearch:
         probe: _Worker | None = None
         remaining = starts(self.problem, self.objective, self.priorities, self.target)
         for at, start in enumerate(remaining):
+            if at > 0:
+                self._give_way_to_the_compiler()
             elapsed_s = time.monotonic() - self._started_s
             if at > 0 and (at >= self.most_starts or elapsed_s >= self.starts_s or self.asked()):
                 left = (each.manner for each in (start, *remaining))
@@ -284,6 +287,21 @@ class AnytimeSearch:
         with self._threads() as pool:
             list(pool.map(self._enter, workers))
         return workers
+
+    def _give_way_to_the_compiler(self) -> None:
+        """Wait for the compiler where plain Python gets nowhere, and takes a core from it.
+
+        The first seconds are for plain Python, which is done with a small queue before any compiler.
+        """
+        patience_s = min(_PATIENCE_S, self.starts_s)
+        is_for_a_number = self.num_schedules < math.inf  # which may take less time than the compiler
+        if is_for_a_number or self._arrays.python_only or time.monotonic() - self._started_s < patience_s:
+            return
+        if is_compiling(descend):
+            while is_compiling(descend) and not self.asked():
+                time.sleep(_LOOK_S)
+            self.compiling_s += time.monotonic() - self._started_s
+            self._started_s = time.monotonic()
 
     def _threads(self) -> ThreadPoolExecutor:
         # A user's own Python is asked by one thread at a time.

@@ -329,7 +329,7 @@ def _twin_text(function: Any, swaps: Swaps | None = None) -> Any:
     names = function.__globals__ | twins
     twin = FunctionType(text.__code__, names, function.__name__, text.__defaults__, text.__closure__)
     # LLVM takes two kernels of one name and one number for one kernel, and kernels from the cache have
-    # the numbers of another process. So a kernel with replacements has a name of its own.
+    # the numbers of another process. So a kernel with replacements has another name.
     twin.__qualname__ = f"{function.__qualname__}{'.replaced' if swaps else ''}"
     twin.__doc__ = function.__doc__
     return twin

@@ -4,7 +4,7 @@ numba passes a named tuple by value. Ours hold up to sixty arrays of seven field
 call had hundreds of arguments, and two thirds of the compiler's time went into them. A record is
 passed as one pointer, to a struct that holds an address and a length for each array.
 
-When Python calls a kernel, numba writes that struct anew. For a kernel that is called at every event,
+When Python calls a kernel, numba writes that struct again. For a kernel that is called at every event,
 `call_with` writes it once.
 """
 

@@ -9,6 +9,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 from tests.integration.browser.conftest import Visit
 
@@ -51,6 +52,7 @@ def check_signatures(site: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_site(browser: Any) -> None:
     site = built()
     check_help(site)

@@ -170,9 +170,9 @@ def call_with(kernel: Any, record: Any, *numbers: float) -> Callable[..., int]:
     native = ctypes.CFUNCTYPE(
         ctypes.c_int32, *[ctypes.c_void_p] * 3, *[_C_TYPES[kind] for kind in signature[1:]]
     )(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
-    places = [ctypes.addressof(each) for each in (result, error, struct)]
+    places = ctypes.byref(result), ctypes.byref(error), ctypes.byref(struct)  # which keep what they point to
 
-    def call(*numbers: float, kept: Any = (error, struct)) -> int:  # noqa: ARG001
+    def call(*numbers: float) -> int:
         status = native(*places, *numbers)
         assert status == 0  # kernels raise nothing
         return result.value

@@ -15,7 +15,8 @@ from tests import planning
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-import ringsched.online.simulation  # now, so that it is there to be counted in
+import ringsched.api  # both now, so that they are there to be counted in
+import ringsched.online.simulation
 from ringsched import simulate
 from ringsched.bounds import lower_bound
 from ringsched.engine import problem as engine_problem

@@ -49,7 +49,7 @@ class OnlineCluster:
         self._order: Callable[[JobView], Any] | None = own_order if callable(own_order) else None
         self._known: dict[int, JobView] = {}  # jobs that have been submitted
         self._number: dict[str, int] = {}  # of each of them
-        self._queue = LiveQueue(stage.queue.job_at)
+        self._queue = LiveQueue(stage.queue.job_at)  # which serves ranks in other simulations, and none here
         self._begun: list[int] = []  # jobs that started at this instant
         self._held: dict[int, RunningJob] = {}
         self._running: tuple[RunningJob, ...] | None = None
@@ -139,11 +139,11 @@ class OnlineCluster:
             self._do(PROMISE, number, rule=rule)
         start_s = float(self._problem.seconds_at(float(course.promise[0])))
         said, spare = self._promise, int(course.counts[EXTRA])
-        if said is None or (said.job, said.start_s, said.spare_gpus, said.rule) != (
+        if said is None or (said.job, said.rule, said.start_s, said.spare_gpus) != (
             job,
+            rule,
             start_s,
             spare,
-            rule,
         ):
             said = self._promise = Promise(job=job, start_s=start_s, spare_gpus=spare, rule=rule)
         return said

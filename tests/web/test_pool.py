@@ -23,7 +23,7 @@ from tests.web.hostile import JSON
 
 import ringsched
 from ringsched.web import pool as process
-from ringsched.web import worker
+from ringsched.web import work, worker
 from ringsched.web.limits import Limits
 from ringsched.web.pool import Errand, NobodyIsFree, Pool, TimeIsUp, WorkerBroke, WorkerEnded, WorkerProcess
 from ringsched.web.searches import Searches
@@ -79,6 +79,22 @@ def test_what_takes_too_long_is_killed_and_the_next_is_served() -> None:
         assert before != workers_of(os.getpid())
 
     with_pool(use)
+
+
+def test_a_worker_starts_even_if_the_compiler_takes_the_time_of_a_proof(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planned, original = [], ringsched.plan
+
+    def plan(scenario: ringsched.Scenario, policy: str, **_: Any) -> ringsched.Plan:
+        planned.append(policy)
+        if policy == "exact":
+            raise ringsched.TooLarge("no proof within 1 min", lower_bound_s=1.0)
+        return original(scenario, "longest-first")
+
+    monkeypatch.setattr(work.api, "plan", plan)
+    work.warm_up()
+    assert planned == [policy.name for policy in ringsched.list_policies()]
 
 
 def test_a_worker_that_dies_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ A name that a version moved or renamed gets a second entry here; the first that 
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from importlib import import_module
@@ -29,6 +30,12 @@ def leave_out_newer_bounds() -> None:
         objective: tuple(each for each in groups if each not in newer)
         for objective, groups in getattr(module, "ALL_OF", {}).items()
     }
+
+
+def derived_values() -> list[dict[Any, Any]]:
+    """Return what each scenario keeps of what was derived from it; older versions keep nothing."""
+    scenarios = (each for each in gc.get_objects() if isinstance(each, Scenario))
+    return [scenario.derived for scenario in scenarios if hasattr(scenario, "derived")]
 
 
 def trial(scenario: Scenario, *, rule: str = "BALANCED", kappa: int) -> Callable[[], float | None]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ringsched import jit
-from ringsched.numba_records import Record
+from ringsched.numba_records import Record, call_with
 
 
 @jit.by_pointer
@@ -85,6 +85,27 @@ def test_a_compiled_kernel_does_to_a_record_what_python_does(is_odd: bool) -> No
     for name in ("numbers", "table", "cube", "strided"):
         assert getattr(plain, name).tolist() == getattr(native, name).tolist()
     assert plain.inside.small.tolist() == native.inside.small.tolist() == [1, 8]
+
+
+@jit.kernel
+def _sum(one: Outside, nothing: None, other: Outside, at: int, share: float, is_odd: bool) -> int:
+    """Read two records, write one, and use numbers of every kind."""
+    one.numbers[at] += other.numbers[at] + other.inside.small[0]
+    one.cube[1, 2, 3] += other.size
+    return int(one.numbers[at] * share) + int(is_odd == one.is_odd)
+
+
+@pytest.mark.compiled
+def test_a_kernel_that_keeps_its_records_does_the_same_with_each_number() -> None:
+    def pair() -> tuple[Any, ...]:
+        return tuple(outside()._replace(strided=np.arange(3), size=size) for size in (7, 9))
+
+    plain, native = pair(), pair()
+    run = call_with(jit.compiled(_sum), (native[0], None, native[1]), 0, 0.5, True)
+    for at, share, is_odd in ((0, 0.5, True), (2, 3.0, False), (0, 1.5, True)):
+        assert run(at, share, is_odd) == _sum(plain[0], None, plain[1], at, share, is_odd)
+    assert native[0].numbers.tolist() == plain[0].numbers.tolist()
+    assert native[0].cube.tolist() == plain[0].cube.tolist()
 
 
 @pytest.mark.compiled

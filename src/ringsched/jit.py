@@ -46,6 +46,7 @@ ENOUGH_TO_COMPILE_HERE_S = 60.0  # ... and longer still to wait for the compiler
 LONGEST_S = 300.0  # a compiler that takes longer is not counted on
 PATIENCE_S = 3.0  # a call that takes longer as plain Python waits for the compiler
 SILENT_S = 2.0
+FEW_CALLS = 4  # with the same records; for more, their addresses are written down once
 
 
 def kernel(function: _Function) -> _Function:
@@ -105,57 +106,61 @@ def runnable(
 
 
 def runnable_with(
-    function: Callable[..., int], record: Any, *, python: bool = False, work_s: float = 0.0
+    function: Callable[..., int],
+    *records: Any,
+    python: bool = False,
+    work_s: float = 0.0,
+    call_s: float = 0.0,
 ) -> Callable[..., int]:
-    """Return a kernel of a record and numbers as a function of the numbers, for very many short calls."""
-    run = runnable(function, python=python, work_s=work_s)
+    """Return a kernel of records and numbers as a function of the numbers, for many short calls."""
+    run = runnable(function, python=python, work_s=work_s, call_s=call_s)
     if run is function:
-        return partial(function, record)
+        return partial(function, *records)
     native: Callable[..., int] | None = None
+    num_calls = 0
 
     def call(*numbers: float) -> int:
-        nonlocal native
+        nonlocal native, num_calls
         if native is not None:
             return native(*numbers)
+        num_calls += 1
         twin = _ENTRIES[function].twin
-        if twin is None:
-            return run(record, *numbers)
+        if twin is None or num_calls <= FEW_CALLS:
+            return run(*records, *numbers)
         from ringsched.numba_records import call_with
 
-        native = call_with(twin, record, *numbers)
+        native = call_with(twin, records, *numbers)
         return native(*numbers)
 
     return call
 
 
 def with_own(
-    function: Callable[..., Any],
+    function: Callable[..., int],
+    *records: Any,
     own: Callable[..., Any] | None,
     swaps: Swaps,
-    *,
     python: bool = False,
     work_s: float = 0.0,
     call_s: float = 0.0,
-) -> Callable[..., Any]:
-    """Return a kernel whose last argument is a kernel of the user, or None; call it without that argument.
+) -> Callable[..., int]:
+    """Return a kernel of records, a kernel of the user or None, and numbers as a function of the numbers.
 
     A call of the user's kernel by pointer takes longer than many kernels do. So `function` is compiled
     again with the replacements in `swaps`. The result is not cached.
     """
     if own is None:
-        run = runnable(function, python=python, work_s=work_s, call_s=call_s)
-        return lambda *arguments: run(*arguments, None)
+        return runnable_with(function, *records, None, python=python, work_s=work_s, call_s=call_s)
     mode = kernels_mode()
     if python or mode == PYTHON or (mode == AUTO and work_s <= ENOUGH_TO_COMPILE_HERE_S):
-        return lambda *arguments: function(*arguments, own)
+        return partial(function, *records, own)
     with _LOCK:
         if (function, own) not in _WITH_OWN:
             if sys.stderr is not None and sys.stderr.isatty():
                 sys.stderr.write("ringsched: compiling a custom rule; about half a minute\n")
             text = _twin_text(function, swaps)
             _WITH_OWN[function, own] = _jitted(text, None, {}, is_entry=True)
-    recompiled = _WITH_OWN[function, own]
-    return lambda *arguments: recompiled(*arguments, None)
+    return partial(_WITH_OWN[function, own], *records, None)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
@@ -161,16 +162,27 @@ _C_TYPES: dict[Any, Any] = {
 }
 
 
-def call_with(kernel: Any, record: Any, *numbers: float) -> Callable[..., int]:
-    """Return a compiled kernel of a record and numbers as a function of the numbers, which are like these."""
-    signature = tuple(map(kernel.typeof_pyval, (record, *numbers)))
-    kernel.compile(signature)
+def call_with(kernel: Any, records: tuple[Any, ...], *numbers: float) -> Callable[..., int]:
+    """Return a compiled kernel of records and numbers as a function of the numbers, which are like these.
+
+    A record may be None.
+    """
+    signature: Any = next(iter(kernel.overloads), None)
+    if len(kernel.overloads) != 1:  # else there is only one kind of arguments, and to look takes long
+        signature = tuple(map(kernel.typeof_pyval, (*records, *numbers)))
+        kernel.compile(signature)
     compiled = kernel.overloads[signature]
-    struct, result, error = _native(record, signature[0]), ctypes.c_int64(), ctypes.c_void_p()
-    native = ctypes.CFUNCTYPE(
-        ctypes.c_int32, *[ctypes.c_void_p] * 3, *[_C_TYPES[kind] for kind in signature[1:]]
-    )(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
-    places = ctypes.byref(result), ctypes.byref(error), ctypes.byref(struct)  # which keep what they point to
+    structs = [
+        None if record is None else _native(record, known)
+        for record, known in zip(records, signature, strict=False)
+    ]
+    result, error = ctypes.c_int64(), ctypes.c_void_p()
+    native = _function_type(len(records), *signature[len(records) :])(
+        compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    )
+    # These keep what they point to.
+    places = [None if struct is None else ctypes.byref(struct) for struct in structs]
+    places = [ctypes.byref(result), ctypes.byref(error), *places]
 
     def call(*numbers: float) -> int:
         status = native(*places, *numbers)
@@ -180,26 +192,38 @@ def call_with(kernel: Any, record: Any, *numbers: float) -> Callable[..., int]:
     return call
 
 
+@cache
+def _function_type(num_records: int, *numbers: Any) -> Any:
+    return ctypes.CFUNCTYPE(
+        ctypes.c_int32, *[ctypes.c_void_p] * (2 + num_records), *[_C_TYPES[kind] for kind in numbers]
+    )
+
+
 def _native(record: Any, known: Record) -> Any:
     """Return the struct of a record, as `_unbox` writes it. It keeps the arrays that it points to."""
-    fields: list[Any] = []
     values: list[Any] = []
     inner: list[Any] = []
     for value, member in zip(record, known.members.values(), strict=True):
         if _is_array(member):
-            fields += [ctypes.c_void_p, *[ctypes.c_int64] * member.ndim]
-            values += [value.ctypes.data, *value.shape]
+            values.append(value.__array_interface__["data"][0])
+            values += value.shape
         elif isinstance(member, Record):
             inner.append(_native(value, member))
-            fields.append(ctypes.c_void_p)
             values.append(ctypes.addressof(inner[-1]))
-        elif isinstance(member, types.NoneType):
-            fields.append(ctypes.c_void_p)
-            values.append(None)
         else:
-            fields.append(_C_TYPES[member])
             values.append(value)
-    named = [(f"at_{at}", field) for at, field in enumerate(fields)]
-    struct: Any = type("Struct", (ctypes.Structure,), {"_fields_": named})(*values)
+    struct: Any = _struct_type(known)(*values)
     struct.kept = record, inner
     return struct
+
+
+@cache
+def _struct_type(known: Record) -> Any:
+    fields: list[Any] = []
+    for member in known.members.values():
+        if _is_array(member):
+            fields += [ctypes.c_void_p, *[ctypes.c_int64] * member.ndim]
+        else:
+            fields.append(_C_TYPES.get(member, ctypes.c_void_p))  # None, or another record
+    named = [(f"at_{at}", field) for at, field in enumerate(fields)]
+    return type("Struct", (ctypes.Structure,), {"_fields_": named})

@@ -63,16 +63,18 @@ class Runner:
         if known is None or known[0] is not rule:  # another may have the same name
             known = self._trials[rule.name] = rule, self._trial(rule), rule.number
         _, run, number = known
-        status = run(
-            self._arrays, self._state, self._scratch, self._queue, number, limit, kappa, float(deadline)
-        )
+        status = run(number, limit, kappa, float(deadline))
         return float(self._state.finished.max(initial=0.0)) if status == DONE else None
 
     def _trial(self, rule: Rule) -> Callable[..., int]:
         return with_own(
             run_trial,
-            rule.own,
-            rule.swaps,
+            self._arrays,
+            self._state,
+            self._scratch,
+            self._queue,
+            own=rule.own,
+            swaps=rule.swaps,
             python=self._arrays.python_only,
             work_s=self._num_trials * self._pass_s,
             call_s=self._pass_s,

@@ -23,11 +23,11 @@ def run_trial(
     state: State,
     scratch: Scratch,
     queue: Queue,
+    own: Place | None,
     rule: int,
     theta: int,
     kappa: int,
     deadline: float,
-    own: Place | None,
 ) -> int:
     """Run all jobs to their end, head of the queue first, the head blocking those behind it.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringsched.verify.iteration_time import Iteration, fair_rates
+from ringsched.verify.iteration_time import fair_rates
 
 # Number of rounds; each estimates the jobs that a job meets from the result of the round before.
 TIMES = 2
@@ -24,7 +24,7 @@ def phased_taus(
     alone_gbps: Mapping[int, float],
     links_of: Mapping[int, Sequence[int]],
     speeds: Sequence[float],
-    iterations: Sequence[Iteration],
+    iterations: Vector,
 ) -> dict[int, float]:
     """Return tau of jobs whose exchanges share links fairly at each moment, and meet there by chance.
 
@@ -33,7 +33,7 @@ def phased_taus(
     alone_gbps
         How fast each job exchanges with its links for itself.
     iterations
-        Of each job: what an iteration consists of.
+        What an iteration consists of: a row for each field of `Iteration`, a column for each job.
     """
     # The slowest they can be: every job exchanges all the time.
     crowded = fair_rates(alone_gbps, links_of, speeds)
@@ -43,7 +43,7 @@ def phased_taus(
     row = {link: at for at, link in enumerate(link for link in crossing if crossing[link] > 1)}
     if not row:
         jobs = list(crowded)
-        taus, _ = _taus(_columns(iterations, jobs), np.array([alone_gbps[job] for job in jobs]))
+        taus, _ = _taus(iterations[:, jobs], np.array([alone_gbps[job] for job in jobs]))
         return dict(zip(jobs, taus.tolist(), strict=True))
     jobs = sorted(crowded, key=lambda job: len(met_on[job]), reverse=True)
     there = np.zeros((len(row), len(jobs)))
@@ -54,15 +54,16 @@ def phased_taus(
             meeting.link.append(row[link])
             meeting.ratio.append(alone_gbps[job] / speeds[link])
     least, most = (np.array([gbps[job] for job in jobs]) for gbps in (crowded, alone_gbps))
-    columns = _columns(iterations, jobs)
+    columns = iterations[:, jobs]
     groups = [slice(at, at + AT_A_TIME) for at in range(0, len(jobs), AT_A_TIME)]
     weight = [weights(least, some) for some in groups]
+    squares = [each * each for each in weight]
     taus, busy = _taus(columns, least)
     for _ in range(TIMES):
         part = np.concatenate(
             [
-                left_for_some(beside, busy, there, meetings, some)
-                for beside, some in zip(weight, groups, strict=True)
+                left_for_some(beside, squared, busy, there, meetings, some)
+                for beside, squared, some in zip(weight, squares, groups, strict=True)
             ]
         )
         taus, busy = _taus(columns, np.maximum(least, most * part))
@@ -92,14 +93,19 @@ def weights(least: Vector, some: slice) -> Vector:
 
 
 def left_for_some(
-    weight: Vector, busy: Vector, there: Vector, meetings: Sequence[Meeting], some: slice
+    weight: Vector,
+    squared: Vector,
+    busy: Vector,
+    there: Vector,
+    meetings: Sequence[Meeting],
+    some: slice,
 ) -> Vector:
     """Return the mean part of its speed alone that each of some jobs has, link by link in order.
 
     Parameters
     ----------
-    weight
-        By how much all others, in columns, count beside the job of the row.
+    weight, squared
+        By how much all others, in columns, count beside the job of the row, and its square.
     busy
         The part of its time in which each exchanges.
     there
@@ -108,10 +114,10 @@ def left_for_some(
     Examples
     --------
     >>> alike, link = np.ones((2, 2)) - np.eye(2), Meeting([0, 0], [1.0, 1.0])
-    >>> left_for_some(alike, np.array([1.0, 0.5]), np.ones((1, 2)), [link], slice(0, 2)).tolist()
+    >>> left_for_some(alike, alike, np.array([1.0, 0.5]), np.ones((1, 2)), [link], slice(0, 2)).tolist()
     [0.75, 0.5]
     """
-    comes, varies = weight * busy, weight * weight * (busy * (1 - busy))
+    comes, varies = weight * busy, squared * (busy * (1 - busy))
     crowd = np.zeros(len(weight)), np.zeros(len(weight))
     loading = np.zeros(weight.shape)  # by how much N grows with each other that comes
     widest = np.zeros(len(weight))
@@ -143,12 +149,7 @@ def left_for_some(
     return np.array([_mean_part(*each) for each in zip(mean.tolist(), variance.tolist(), strict=True)])
 
 
-def _columns(iterations: Sequence[Iteration], jobs: Sequence[int]) -> list[Vector]:
-    rows = [iterations[job] for job in jobs]
-    return list(np.array(rows, dtype=np.float64).reshape(-1, len(Iteration._fields)).T)
-
-
-def _taus(columns: Sequence[Vector], gbps: Vector) -> tuple[Vector, Vector]:
+def _taus(columns: Vector, gbps: Vector) -> tuple[Vector, Vector]:
     """Return tau of jobs that exchange at these rates, and the part of it that they are on the wire."""
     gbit, other_s, forward_s, backward_s, buckets = columns
     wire_s = np.full(len(gbit), math.inf)  # at a speed so small that it rounded to nothing

@@ -7,10 +7,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ringsched.model import Job
 from ringsched.verify.clock import Clock, time_limit
 from ringsched.verify.iteration_time import Iteration, Network, Shape, connected, fair_rates
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class Replay:
         self._left: list[float] = [run.job.remaining_iterations for run in runs]
         self._since: list[float] = [run.start for run in runs]
         self._cuts = [run.start + time_limit(run.job, clock) for run in runs]  # by time limits
+        self._gbps: dict[int, float] = {}  # of jobs that have started, unless links are fair
         self._pace: list[float | None] = [None] * len(runs)
         # When each job ends if nothing changes; heap entries that say otherwise are out of date.
         self._due = [math.inf] * len(runs)
@@ -95,12 +101,9 @@ class Replay:
 
     def _taus(self, touched: Iterable[int]) -> dict[int, float]:
         """Return tau of each touched job; if links are fair, everybody connected with them is one."""
-        network, runs = self._network, self._runs
+        network = self._network
         if not network.is_fair:
-            bandwidth_gbps, iterations = network.bandwidth_gbps, self._iterations
-            return {
-                at: iterations[at].tau_s(bandwidth_gbps(runs[at].shape, self._crossing)) for at in touched
-            }
+            return {at: self._iterations[at].tau_s(gbps) for at, gbps in self._new_gbps(touched).items()}
         taus = {at: self._alone_taus[at] for at in touched}
         rings = [at for at in touched if self._crossed[at] and self._sent_gbit[at] > 0]
         if network.is_phased:
@@ -109,11 +112,25 @@ class Replay:
         rates = fair_rates(requests, self._crossed, network.uplinks_gbps)
         return taus | {at: self._sent_gbit[at] / rate for at, rate in rates.items() if rate < requests[at]}
 
+    def _new_gbps(self, touched: Iterable[int]) -> dict[int, float]:
+        """Return the bandwidth of those touched jobs for which it is another one now."""
+        bandwidth_gbps, runs, crossing = self._network.bandwidth_gbps, self._runs, self._crossing
+        gbps = {at: bandwidth_gbps(runs[at].shape, crossing) for at in touched}
+        changed = {at: each for at, each in gbps.items() if each != self._gbps.get(at)}
+        self._gbps |= changed
+        return changed
+
     def _phased_taus(self, rings: Sequence[int]) -> dict[int, float]:
         from ringsched.verify.phases import phased_taus
 
         alone = {at: self._fastest_gbps[at] for at in rings}
-        return phased_taus(alone, self._crossed, self._network.uplinks_gbps, self._iterations)
+        return phased_taus(alone, self._crossed, self._network.uplinks_gbps, self._columns)
+
+    @cached_property
+    def _columns(self) -> NDArray[np.float64]:
+        import numpy as np
+
+        return np.array(self._iterations, dtype=np.float64).reshape(-1, len(Iteration._fields)).T
 
     @cached_property
     def _alone_taus(self) -> list[float]:

@@ -66,13 +66,11 @@ def instance_of(problem: Problem, measure: Measure) -> tuple[Instance, Choices]:
     """Return the instance of a problem, and how to read its answers."""
     jobs = _trial_order(problem)
     options = [_fastest_first(problem, job) for job in jobs]
-    flat = [(job, counts) for job, own in zip(jobs, options, strict=True) for counts in own]
+    flat = [option for own in options for option in own]
     first = np.concatenate(([0], np.cumsum([len(own) for own in options]))).astype(np.int64)
-    speeds = [_speeds(problem, job, counts) for job, counts in flat]
-    alone = np.array([table[0] for table in speeds])
-    shortest = np.array([_duration(problem, job, speed) for (job, _), speed in zip(flat, alone, strict=True)])
-    links = [_links(problem, counts) for _, counts in flat]
-    table = np.array([own[1] for own in speeds])
+    alone = np.array([option.alone for option in flat])
+    shortest = np.array([option.shortest for option in flat])
+    table = np.array([option.speeds for option in flat])
     return Instance(
         slotted=problem.clock.slotted,
         whole=problem.clock.slotted and measure.is_whole,
@@ -89,12 +87,12 @@ def instance_of(problem: Problem, measure: Measure) -> tuple[Instance, Choices]:
         twin=np.array(_twins(problem, jobs, measure), dtype=np.int64),
         first_option=first,
         job_of=np.repeat(np.arange(len(jobs)), np.diff(first)).astype(np.int64),
-        held=np.array([counts for _, counts in flat], dtype=np.int64),
-        links=np.array([sum(1 << link for link in own) for own in links], dtype=np.int64),
+        held=np.array([option.counts for option in flat], dtype=np.int64),
+        links=np.array([sum(1 << link for link in option.links) for option in flat], dtype=np.int64),
         slowed=np.array(
             [
-                sum(1 << link for link in own if table[at, link, -1] < alone[at])
-                for at, own in enumerate(links)
+                sum(1 << link for link in option.links if option.speeds[link, -1] < option.alone)
+                for option in flat
             ],
             dtype=np.int64,
         ),
@@ -109,7 +107,7 @@ def instance_of(problem: Problem, measure: Measure) -> tuple[Instance, Choices]:
         ),
         window_begin=np.array([begin for each in problem.windows for begin, _ in each], dtype=np.float64),
         window_end=np.array([end for each in problem.windows for _, end in each], dtype=np.float64),
-    ), Choices(jobs, [counts for _, counts in flat])
+    ), Choices(jobs, [option.counts for option in flat])
 
 
 def count_options(problem: Problem) -> int:
@@ -130,11 +128,19 @@ def _trial_order(problem: Problem) -> list[int]:
     return sorted(range(problem.num_jobs), key=lambda job: (job not in problem.running, -area[job], job))
 
 
-def _fastest_first(problem: Problem, job: int) -> list[Counts]:
-    def duration(counts: Counts) -> tuple[float, Counts]:
-        return _duration(problem, job, _speeds(problem, job, counts)[0]), counts
+class _Option(NamedTuple):
+    """One way to place a job: GPUs of each server, links crossed, and iterations per unit of time."""
 
-    return sorted(_options(problem, job), key=duration)
+    counts: Counts
+    links: tuple[int, ...]
+    alone: float
+    speeds: NDArray[np.float64]  # by link, and number of jobs on it
+    shortest: float  # its duration alone
+
+
+def _fastest_first(problem: Problem, job: int) -> list[_Option]:
+    options = [_option(problem, job, counts) for counts in _options(problem, job)]
+    return sorted(options, key=lambda option: (option.shortest, option.counts))
 
 
 def _options(problem: Problem, job: int) -> list[Counts]:
@@ -177,24 +183,19 @@ def _duration(problem: Problem, job: int, speed: float) -> float:
     return min(duration, problem.limit[job])
 
 
-def _links(problem: Problem, counts: Counts) -> tuple[int, ...]:
-    return shape_of(problem.network, {at: held for at, held in enumerate(counts) if held}).links
-
-
-def _speeds(problem: Problem, job: int, counts: Counts) -> tuple[float, NDArray[np.float64]]:
-    """Return iterations per unit of time alone, and by link and number of jobs on it.
+def _option(problem: Problem, job: int, counts: Counts) -> _Option:
+    """Return what it means to place a job so.
 
     More jobs on a link never make an iteration shorter, so the speed among others is the least that
     any of the crossed links allows.
     """
-    network, model = problem.network, problem.fabric.model
+    network, model, clock = problem.network, problem.fabric.model, problem.clock
     shape = shape_of(network, {at: held for at, held in enumerate(counts) if held})
-
     ring = problem.fabric.ring(problem.works[job], shape)
 
     def speed(bandwidth_gbps: float) -> float:
         tau = ring.tau(bandwidth_gbps)
-        return problem.clock.rate(tau) if problem.clock.slotted else 1 / tau
+        return clock.rate(tau) if clock.slotted else 1 / tau
 
     most = max(1, sum(gpus >= 2 for gpus in problem.gpus))
     table = np.full((len(network.uplink_gbps), most + 1), np.inf)
@@ -202,7 +203,8 @@ def _speeds(problem: Problem, job: int, counts: Counts) -> tuple[float, NDArray[
         table[link] = [
             speed(network.uplink_gbps[link] / model.factor(max(1, num_jobs))) for num_jobs in range(most + 1)
         ]
-    return min([speed(np.inf), *table[:, 1].tolist()]), table
+    alone = min([speed(np.inf), *table[:, 1].tolist()])
+    return _Option(counts, shape.links, alone, table, _duration(problem, job, alone))
 
 
 def _twins(problem: Problem, jobs: list[int], measure: Measure) -> list[int]:

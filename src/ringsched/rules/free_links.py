@@ -57,6 +57,8 @@ def _are_free(arrays: Arrays, state: State, scratch: Scratch, job: int, most_job
 def _crossed(arrays: Arrays, state: State, scratch: Scratch, job: int) -> int:
     """List the links the job would cross on the chosen GPUs: 0 < y(v) < G, eq. (6)."""
     links, below, wanted, num_links = arrays.links, scratch.below, arrays.gpus[job], 0
+    if arrays.server_of[state.chosen[0]] == arrays.server_of[state.chosen[wanted - 1]]:
+        return 0  # on one server
     below[:] = 0
     for at in range(wanted):
         node = arrays.server_of[state.chosen[at]]

@@ -13,7 +13,7 @@ from tests.effort import examples
 import ringsched
 from ringsched import Cluster, Contention, Job, Policy, Scenario, Time
 from ringsched.engine.state import Arrays
-from ringsched.online import ahead, stage
+from ringsched.online import ahead, backfill, stage
 from ringsched.policies.table import policy_named
 from ringsched.rules.table import ADAPTIVE_OVERLAP, FEW_ON_LINKS, FREE_LINKS, WAITING_FOR_SERVER, Rule
 
@@ -65,6 +65,10 @@ def changes_rates(*_: object) -> float:
     return ahead._CHANGES_RATES
 
 
+def ends_at_once(*_: object) -> float:
+    return 0.0
+
+
 def never_monotone(arrays: Arrays, rule: Rule) -> dict[str, Any]:
     return by_rule(arrays, rule) | {"is_monotone": False}
 
@@ -92,5 +96,6 @@ def test_shortcuts_say_what_forward_simulations_say(
         patch.setenv("RINGSCHED_KERNELS", "python")
         fast = history(scenario, POLICIES[policy], **options)
         patch.setattr(ahead, "_read_ahead", changes_rates)
+        patch.setattr(backfill, "earliest_end", ends_at_once)
         patch.setattr(stage, "by_rule", never_monotone)
         assert fast == history(scenario, POLICIES[policy], **options)

@@ -10,17 +10,26 @@ import numpy as np
 
 from ringsched.contention.fabric import Extremes
 from ringsched.contention.iteration_time import Work
-from ringsched.contention.traffic import is_beside_others
+from ringsched.contention.traffic import alone_gbps, is_beside_others, tau_at
 from ringsched.engine.clock import same_instant_until
 from ringsched.engine.columns import job_columns
 from ringsched.engine.eligibility import next_reopening
-from ringsched.engine.events import advance, advance_counting, ends_before, next_completion, settle
+from ringsched.engine.events import (
+    advance,
+    advance_counting,
+    ends_before,
+    next_completion,
+    remaining_now,
+    settle,
+    time_for,
+)
 from ringsched.engine.heap import not_noted, rise, sink
 from ringsched.engine.problem import Problem, with_iterations
 from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, Floats, Integers, State
 from ringsched.jit import kernel, part
 from ringsched.model.checks import MAX_INTEGER
 from ringsched.online.queue import IDLE_AHEAD, Stage
+from ringsched.rules.free_links import crossed_links
 from ringsched.rules.shared import MAX_LOAD
 from ringsched.rules.table import place
 
@@ -167,3 +176,27 @@ def finds_place_ahead(stage: Stage, job: int) -> bool:
         return ghost.counts[NUM_IDLE] >= stage.believed.gpus[job]
     limit = MAX_LOAD - queue.charge[job]
     return place(stage.believed, ghost, stage.scratch, queue, stage.rule, stage.own, job, limit, stage.kappa)
+
+
+@kernel
+def earliest_end(stage: Stage, job: int, latest: float) -> float:
+    """Return a time before which a job on the chosen GPUs does not end, if it does not end by `latest`.
+
+    For models that count jobs: beside it on its links are at least those that run beyond `latest` even if
+    they have their links for themselves from now on. The ghost is what the state is believed to be.
+    """
+    believed, ghost, scratch = stage.believed, stage.ghost, stage.scratch
+    links, traffic, now = believed.links, ghost.traffic, ghost.now[0]
+    num_servers, gbps = 0, math.inf
+    for at in range(crossed_links(believed, stage.state, scratch, job)):
+        link = scratch.links[at]
+        num_servers += int(link < believed.num_servers)
+        num_jobs, first = 1, links.link_first[link]
+        for on_link in range(first, first + traffic.num_on_link[link]):
+            other = links.entry_job[traffic.on_link[on_link]]
+            tau = tau_at(links, other, alone_gbps(links, traffic, other), traffic.num_servers[other])
+            end = now + time_for(believed, remaining_now(believed, ghost, other), tau)
+            num_jobs += int(min(end, ghost.start[other] + believed.permits.limit[other]) > latest)
+        gbps = min(gbps, links.uplink_gbps[link] / links.factor[num_jobs])
+    tau = tau_at(links, job, gbps, num_servers)
+    return now + min(time_for(believed, float(believed.iterations[job]), tau), believed.permits.limit[job])

@@ -2,7 +2,9 @@
 
 The head is promised its start in a forward simulation of the running jobs. A candidate on one server, or
 alone on its links, slows no other job; it needs only the usual test of GPUs and time. Any other candidate
-is admitted if the same simulation, with it, starts the head no later.
+is admitted if the same simulation, with it, starts the head no later. Two tests give the same answer sooner:
+whether the head still finds its place in a ghost that is at the promise, and whether the candidate can end in
+time beside the jobs that outlast the promise.
 """
 
 from __future__ import annotations

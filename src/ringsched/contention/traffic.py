@@ -209,6 +209,15 @@ def _resize(links: Links, traffic: Traffic, link: int, num_jobs: int) -> None:
 
 
 @part
+def is_beside_others(links: Links, traffic: Traffic, job: int) -> bool:
+    """Whether other jobs are on the links of a job."""
+    first, most = links.entry_first[job], 1
+    for entry in range(first, first + traffic.num_links[job]):
+        most = max(most, traffic.num_on_link[traffic.entry_link[entry]])
+    return most > 1
+
+
+@part
 def tau_at(links: Links, job: int, bandwidth_gbps: float, num_servers: int) -> float:
     """Return tau of a job at a bandwidth."""
     return iteration_time_s(

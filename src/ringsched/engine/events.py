@@ -154,11 +154,18 @@ def advance_counting(arrays: Arrays, state: State, time: float) -> None:
         _end(arrays, state, state.heap[0])
 
 
+@kernel
+def withdraw(arrays: Arrays, state: State, job: int) -> None:
+    """Take back the start of a job that slows no other; only its charge stays on its GPUs."""
+    _add_all_idle(arrays, state, job)
+    drop(state, job)
+    state.counts[NUM_IDLE] += arrays.gpus[job]
+    leave(arrays.links, state.traffic, job)
+
+
 @part
 def _finish(arrays: Arrays, state: State, job: int) -> None:
-    offset = arrays.gpu_first[job]
-    for at in range(offset, offset + arrays.gpus[job]):
-        _add_idle(arrays, state, state.gpus_of[at])
+    _add_all_idle(arrays, state, job)
     _end(arrays, state, job)
 
 
@@ -188,6 +195,13 @@ def _drop_busy(arrays: Arrays, state: State, server: int, num_dropped: int) -> N
 
 
 @part
+def _add_all_idle(arrays: Arrays, state: State, job: int) -> None:
+    offset = arrays.gpu_first[job]
+    for at in range(offset, offset + arrays.gpus[job]):
+        _add_idle(arrays, state, state.gpus_of[at])
+
+
+@part
 def _add_idle(arrays: Arrays, state: State, gpu: int) -> None:
     server = arrays.server_of[gpu]
     first = arrays.first_gpu[server]
@@ -213,20 +227,20 @@ def push(state: State, job: int) -> None:
     place = state.counts[NUM_RUNNING]
     state.counts[NUM_RUNNING] += 1
     state.heap[place] = job
-    rise(state.heap, place, _ends_before, _note_place, (state.finish, state.heap_place))
+    rise(state.heap, place, ends_before, _note_place, (state.finish, state.heap_place))
 
 
 @part
 def refile(state: State, job: int) -> None:
     """Move a running job to where it belongs, once its finish is another."""
     place = rise(
-        state.heap, state.heap_place[job], _ends_before, _note_place, (state.finish, state.heap_place)
+        state.heap, state.heap_place[job], ends_before, _note_place, (state.finish, state.heap_place)
     )
     sink(
         state.heap,
         state.counts[NUM_RUNNING],
         place,
-        _ends_before,
+        ends_before,
         _note_place,
         (state.finish, state.heap_place),
     )
@@ -255,14 +269,15 @@ def _pop(state: State) -> None:
             state.heap,
             state.counts[NUM_RUNNING],
             0,
-            _ends_before,
+            ends_before,
             _note_place,
             (state.finish, state.heap_place),
         )
 
 
 @part
-def _ends_before(context: tuple[Floats, Integers], one: int, other: int) -> bool:
+def ends_before(context: tuple[Floats, Integers], one: int, other: int) -> bool:
+    """Whether a running job ends before another one; `context` has the finishes first."""
     finish = context[0]
     return finish[one] < finish[other] or (finish[one] == finish[other] and one < other)
 

@@ -10,19 +10,33 @@ import numpy as np
 
 from ringsched.contention.fabric import Extremes
 from ringsched.contention.iteration_time import Work
+from ringsched.contention.traffic import alone_gbps, is_beside_others, tau_at
+from ringsched.engine.clock import same_instant_until
 from ringsched.engine.columns import job_columns
 from ringsched.engine.eligibility import next_reopening
-from ringsched.engine.events import advance, advance_counting, next_completion, settle
+from ringsched.engine.events import (
+    advance,
+    advance_counting,
+    ends_before,
+    next_completion,
+    remaining_now,
+    settle,
+    time_for,
+)
+from ringsched.engine.heap import not_noted, rise, sink
 from ringsched.engine.problem import Problem, with_iterations
-from ringsched.engine.state import NUM_IDLE, Floats, Integers
+from ringsched.engine.state import NUM_IDLE, NUM_RUNNING, Floats, Integers, State
 from ringsched.jit import kernel, part
 from ringsched.model.checks import MAX_INTEGER
-from ringsched.online.queue import Stage
+from ringsched.online.queue import IDLE_AHEAD, Stage
+from ringsched.rules.free_links import crossed_links
 from ringsched.rules.shared import MAX_LOAD
 from ringsched.rules.table import place
 
 # So long that no sum of a million of them is too long to be counted exactly.
 _MOST_ITERATIONS = MAX_INTEGER >> 22
+
+_CHANGES_RATES = -1.0  # not an instant
 
 
 def believed_problem(problem: Problem, error: float, seed: int) -> Problem:
@@ -86,26 +100,103 @@ def _state_iterations(problem: Problem, stated: Sequence[int], estimates: Floats
 def start_ahead(stage: Stage, job: int, latest: float) -> float:
     """Return when the job finds a place if nothing else starts before it; infinity if not until `latest`.
 
-    The ghost is left at that instant, the job not started.
+    How many GPUs are idle then is noted. The ghost is left at that instant, the job not started, or where it
+    was if the completions could be read from it.
     """
-    believed, ghost = stage.believed, stage.ghost
-    while not _finds_place(stage, job):
+    believed, ghost, counts = stage.believed, stage.ghost, stage.course.counts
+    if stage.by_count and not believed.python_only:
+        time = _read_ahead(stage, job, latest)
+        if time != _CHANGES_RATES:
+            return time
+    is_placed = finds_place_ahead(stage, job)
+    while not is_placed:
         time = min(next_completion(ghost), next_reopening(believed.permits, ghost.now[0]))
         if time == math.inf or time > latest:
-            return math.inf
+            break
         if stage.by_count:
             advance_counting(believed, ghost, time)
         else:
             advance(believed, ghost, time)
         settle(believed, ghost)
-    return ghost.now[0]
+        is_placed = finds_place_ahead(stage, job)
+    counts[IDLE_AHEAD] = ghost.counts[NUM_IDLE]
+    return ghost.now[0] if is_placed else math.inf
+
+
+@kernel
+def _read_ahead(stage: Stage, job: int, latest: float) -> float:
+    """The same where GPUs need only be counted, or _CHANGES_RATES if a job ends before that shares a link.
+
+    As long as no rate changes, jobs end in the order of the heap. They are read from it without a change.
+    """
+    believed, ghost, soonest = stage.believed, stage.ghost, stage.course.soonest
+    idle, time, until = ghost.counts[NUM_IDLE], ghost.now[0], -math.inf
+    num_soonest = min(1, ghost.counts[NUM_RUNNING])
+    soonest[0] = ghost.heap[0]
+    while True:
+        finish = ghost.finish[soonest[0]] if num_soonest > 0 else math.inf
+        if finish > until:  # all that end at this instant have
+            if idle >= believed.gpus[job]:
+                break
+            time, until = finish, same_instant_until(believed.slotted, finish)
+            if time == math.inf or time > latest:
+                time = math.inf
+                break
+        if is_beside_others(believed.links, ghost.traffic, soonest[0]):
+            return _CHANGES_RATES
+        idle += believed.gpus[soonest[0]]
+        num_soonest = _read_next(ghost, soonest, num_soonest)
+    stage.course.counts[IDLE_AHEAD] = idle
+    return time
 
 
 @part
-def _finds_place(stage: Stage, job: int) -> bool:
+def _read_next(ghost: State, soonest: Integers, num_soonest: int) -> int:
+    """Replace the first job of a heap by those below it in the ghost's; return how many there are then."""
+    below = 2 * ghost.heap_place[soonest[0]] + 1
+    num_below = max(0, min(2, ghost.counts[NUM_RUNNING] - below))
+    if num_below == 0:
+        num_soonest -= 1
+        soonest[0] = soonest[num_soonest]
+    else:
+        soonest[0] = ghost.heap[below]
+    sink(soonest, num_soonest, 0, ends_before, not_noted, (ghost.finish, ghost.heap_place))
+    if num_below == 2:
+        soonest[num_soonest] = ghost.heap[below + 1]
+        rise(soonest, num_soonest, ends_before, not_noted, (ghost.finish, ghost.heap_place))
+        num_soonest += 1
+    return num_soonest
+
+
+@part
+def finds_place_ahead(stage: Stage, job: int) -> bool:
     """Whether a job finds a place in the ghost."""
     ghost, queue = stage.ghost, stage.queue
     if stage.by_count:
         return ghost.counts[NUM_IDLE] >= stage.believed.gpus[job]
     limit = MAX_LOAD - queue.charge[job]
     return place(stage.believed, ghost, stage.scratch, queue, stage.rule, stage.own, job, limit, stage.kappa)
+
+
+@kernel
+def earliest_end(stage: Stage, job: int, latest: float) -> float:
+    """Return a time before which a job on the chosen GPUs does not end, if it does not end by `latest`.
+
+    For models that count jobs: beside it on its links are at least those that run beyond `latest` even if
+    they have their links for themselves from now on. The ghost is what the state is believed to be.
+    """
+    believed, ghost, scratch = stage.believed, stage.ghost, stage.scratch
+    links, traffic, now = believed.links, ghost.traffic, ghost.now[0]
+    num_servers, gbps = 0, math.inf
+    for at in range(crossed_links(believed, stage.state, scratch, job)):
+        link = scratch.links[at]
+        num_servers += int(link < believed.num_servers)
+        num_jobs, first = 1, links.link_first[link]
+        for on_link in range(first, first + traffic.num_on_link[link]):
+            other = links.entry_job[traffic.on_link[on_link]]
+            tau = tau_at(links, other, alone_gbps(links, traffic, other), traffic.num_servers[other])
+            end = now + time_for(believed, remaining_now(believed, ghost, other), tau)
+            num_jobs += int(min(end, ghost.start[other] + believed.permits.limit[other]) > latest)
+        gbps = min(gbps, links.uplink_gbps[link] / links.factor[num_jobs])
+    tau = tau_at(links, job, gbps, num_servers)
+    return now + min(time_for(believed, float(believed.iterations[job]), tau), believed.permits.limit[job])

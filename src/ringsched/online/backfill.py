@@ -2,21 +2,26 @@
 
 The head is promised its start in a forward simulation of the running jobs. A candidate on one server, or
 alone on its links, slows no other job; it needs only the usual test of GPUs and time. Any other candidate
-is admitted if the same simulation, with it, starts the head no later.
+is admitted if the same simulation, with it, starts the head no later. Two tests give the same answer sooner:
+whether the head still finds its place in a ghost that is at the promise, and whether the candidate can end in
+time beside the jobs that outlast the promise.
 """
 
 from __future__ import annotations
 
 import math
 
+from ringsched.contention.model import COUNTING
 from ringsched.engine.clock import same_instant_until
-from ringsched.engine.events import next_completion, settle, start, time_for
+from ringsched.engine.events import next_completion, settle, start, time_for, withdraw
 from ringsched.engine.state import NOT_STARTED, NUM_CHANGES, NUM_IDLE, Arrays
 from ringsched.jit import kernel, part
-from ringsched.online.ahead import start_ahead
+from ringsched.online.ahead import earliest_end, finds_place_ahead, start_ahead
 from ringsched.online.ghost import look_ahead, start_counting
 from ringsched.online.queue import (
     EXTRA,
+    IDLE_AHEAD,
+    IS_AT_PROMISE,
     IS_UNSURE,
     LAST_PROMISED,
     NO_JOB,
@@ -48,7 +53,18 @@ def promise(stage: Stage, head: int, earliest: float) -> None:
     course.counts[LAST_PROMISED] = head
     course.counts[PROMISED] = head
     course.promise[0] = time
-    course.counts[EXTRA] = ghost.counts[NUM_IDLE] - stage.arrays.gpus[head]
+    _note_left_over(stage, head)
+
+
+@part
+def _note_left_over(stage: Stage, head: int) -> None:
+    """Note how many GPUs the head leaves over in the ghost, and whether that is at its promised start."""
+    ghost, course = stage.ghost, stage.course
+    course.counts[EXTRA] = course.counts[IDLE_AHEAD] - stage.arrays.gpus[head]
+    is_there = ghost.now[0] >= course.promise[0]
+    course.counts[IS_AT_PROMISE] = int(
+        stage.is_monotone and is_there and next_completion(ghost) > latest_start(stage.arrays, course)
+    )
 
 
 @part
@@ -75,7 +91,7 @@ def latest_start(arrays: Arrays, course: Course) -> float:
 @part
 def admits(stage: Stage, head: int, job: int) -> bool:
     """Whether the job may start on the chosen GPUs, past the head; if so, what is left over is set."""
-    believed, state, ghost, course = stage.believed, stage.state, stage.ghost, stage.course
+    believed, state, course = stage.believed, stage.state, stage.course
     gpus, latest = believed.gpus[job], latest_start(believed, course)
     tau, shares_links = alone(believed, state, stage.scratch, job)
     duration = min(time_for(believed, float(believed.iterations[job]), tau), believed.permits.limit[job])
@@ -92,8 +108,47 @@ def admits(stage: Stage, head: int, job: int) -> bool:
     size, after = size_of(stage, job), version(stage)
     if is_like_others and course.rejected_at[size] == after:
         return False
-    look_ahead(stage)
-    for at in range(gpus):
+    if is_like_others and course.counts[IS_AT_PROMISE] != 0:
+        is_kept = _leaves_place(stage, head, job)
+    else:
+        look_ahead(stage)
+        needs_end = in_time and gpus > course.counts[EXTRA] and course.counts[PROMISED] == head
+        if needs_end and stage.by_count and believed.links.kernel == COUNTING:
+            after_latest = same_instant_until(believed.slotted, latest)
+            if earliest_end(stage, job, after_latest) > after_latest:
+                return False  # and so it is later on, until a job starts or ends
+        _start_on_chosen(stage, job)
+        is_kept = start_ahead(stage, head, latest) <= latest
+    if is_kept:
+        _note_left_over(stage, head)
+    elif is_like_others:
+        course.rejected_at[size] = after
+    else:  # a job that starts later slows others for a shorter time
+        course.counts[IS_UNSURE] = 1
+    return is_kept
+
+
+@part
+def _leaves_place(stage: Stage, head: int, job: int) -> bool:
+    """Whether the head finds a place at its promised start beside a job that outlasts it and slows no other.
+
+    It found none before, and with one job more it finds none either.
+    """
+    believed, ghost = stage.believed, stage.ghost
+    settle(stage.arrays, stage.state)  # at the same moments as `look_ahead`, for the same last digits
+    _start_on_chosen(stage, job)
+    is_left = finds_place_ahead(stage, head)
+    stage.course.counts[IDLE_AHEAD] = ghost.counts[NUM_IDLE]
+    if not is_left:
+        withdraw(believed, ghost, job)
+    return is_left
+
+
+@part
+def _start_on_chosen(stage: Stage, job: int) -> None:
+    """Start a job in the ghost on the GPUs that are chosen for it."""
+    believed, state, ghost = stage.believed, stage.state, stage.ghost
+    for at in range(believed.gpus[job]):
         ghost.chosen[at] = state.chosen[at]
     ghost.heap_place[job] = NOT_STARTED  # it may have started in an earlier forward simulation
     if stage.by_count:
@@ -101,11 +156,3 @@ def admits(stage: Stage, head: int, job: int) -> bool:
     else:
         start(believed, ghost, job, stage.queue.charge[job])
     settle(believed, ghost)
-    if start_ahead(stage, head, latest) > latest:
-        if is_like_others:
-            course.rejected_at[size] = after
-        else:  # a job that starts later slows others for a shorter time
-            course.counts[IS_UNSURE] = 1
-        return False
-    course.counts[EXTRA] = ghost.counts[NUM_IDLE] - believed.gpus[head]
-    return True

@@ -33,7 +33,7 @@ from ringsched.engine.state import (
     State,
 )
 from ringsched.jit import kernel, part
-from ringsched.online.queue import COUNTS_ONLY, Stage, outlive
+from ringsched.online.queue import COUNTS_ONLY, IS_AT_PROMISE, Stage, outlive
 
 
 @kernel
@@ -47,6 +47,7 @@ def look_ahead(stage: Stage) -> None:
     else:
         _copy_all(stage)
     stage.course.counts[COUNTS_ONLY] = int(stage.by_count)
+    stage.course.counts[IS_AT_PROMISE] = 0
     _clear_log(state)
     _clear_log(ghost)
     ghost.now[0] = state.now[0]

@@ -221,7 +221,9 @@ NUM_PROMISES = 8  # so far
 SCANNED_AFTER = 9  # changes and promises after which all who wait were found to be no candidates
 IS_UNSURE = 10  # whether time alone can make one of them a candidate
 COUNTS_ONLY = 11  # whether the ghost knows only how many GPUs are idle, and not which
-_NUM_COUNTS = 12
+IS_AT_PROMISE = 12  # whether the ghost is at the promised start, with all jobs that then run
+IDLE_AHEAD = 13  # GPUs when the head starts in the last forward simulation
+_NUM_COUNTS = 14
 
 
 @by_pointer
@@ -235,6 +237,7 @@ class Course(NamedTuple):
     believed_until: Floats  # one number: until then nothing ends, by what was believed at the promise
     unplaced_at: Integers  # of each size: the changes after which no such job found a place ...
     rejected_at: Integers  # ... and promises after which one that outlasts the promise was not admitted
+    soonest: Integers  # scratch: a heap of jobs that end next in the ghost
     promised: Floats  # of each job: the promise it was given when it came to the head; infinity if none
     backfilled: NDArray[np.bool_]  # of each job: it stepped past the head
     # The series: a record at every instant at which something happened.
@@ -262,6 +265,7 @@ class Stage(NamedTuple):
     by_links: bool  # whether the rule may refuse a job for what is on links
     by_count: bool  # whether it places every job for which enough GPUs are idle
     by_size: bool  # whether it chooses the same GPUs for all jobs of a size until one starts or ends
+    is_monotone: bool  # whether more idle GPUs and fewer jobs on links never cost a job its place
     kappa: int
     longest_wait: float  # a job that has waited so long goes before all that have not
 
@@ -280,6 +284,7 @@ def new_course(duration: Floats, done: Integers, num_sizes: int, num_records: in
         believed_until=np.zeros(1),
         unplaced_at=np.full(num_sizes, -1, dtype=np.int64),
         rejected_at=np.full(num_sizes, -1, dtype=np.int64),
+        soonest=np.zeros(num_jobs + 1, dtype=np.int64),
         promised=np.full(num_jobs, np.inf),
         backfilled=np.zeros(num_jobs, dtype=np.bool_),
         time=np.zeros(num_records),

@@ -11,7 +11,7 @@ from ringsched.engine.problem import Problem, problem_of
 from ringsched.engine.state import NUM_RUNNING
 from ringsched.errors import Infeasible, InputError
 from ringsched.formatting import duration
-from ringsched.jit import runnable
+from ringsched.jit import runnable, runnable_with
 from ringsched.model import Scenario
 from ringsched.model.checks import choice, instance, integer, number
 from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, objective_named
@@ -65,12 +65,12 @@ def run_online(problem: Problem, policy: Policy, settings: OnlineSettings) -> On
     planner = Planner(believed, policy, settings) if policy.replans else None
     # A rule of the user's runs as plain Python here.
     python = stage.arrays.python_only or stage.own is not None
+    dispatching = runnable_with(dispatch, stage, python=python, work_s=work_s)
     status = MORE
     while status in (MORE, PLAN):
         if planner is None:
-            run = runnable(dispatch, python=python, work_s=work_s)
             with reported_errors(f"policy {policy.name!r}", stage.own):
-                status = run(stage, backfills, exact, _EVENTS_AT_A_TIME)
+                status = dispatching(backfills, exact, _EVENTS_AT_A_TIME)
         else:
             following = runnable(follow, python=python, work_s=work_s)
             status = following(stage, agenda, backfills, exact, _EVENTS_AT_A_TIME)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ringsched.contention.network import CORE
 from ringsched.engine.problem import Problem
 from ringsched.engine.state import NOT_STARTED, Arrays, Floats, arrays_of, new_state
 from ringsched.online.ahead import done_before
@@ -73,10 +74,13 @@ def by_rule(arrays: Arrays, rule: Rule) -> dict[str, Any]:
     """Return what a stage knows of its rule, as its fields."""
     # What a job with labels, a layout or windows finds depends on more than its size and the idle GPUs.
     is_plain = rule.own is None and not arrays.permits.restricted.any()
+    # Below switches, more idle GPUs can make a rule choose others, behind a switch with a busy uplink.
+    is_flat = bool((arrays.links.parent_of == CORE).all()) and not arrays.python_only
     return {
         "rule": rule.number,
         "own": rule.own,
         "by_links": rule.by_links,
         "by_count": is_plain and rule.by_count,
         "by_size": is_plain and rule.by_size,
+        "is_monotone": is_plain and is_flat and rule.by_size and rule.by_links,
     }

@@ -9,7 +9,16 @@ from ringsched.engine.state import NUM_IDLE
 from ringsched.jit import kernel
 from ringsched.online.backfill import admits, promise
 from ringsched.online.dispatch import DONE, MORE, STUCK, finds_place
-from ringsched.online.queue import EXTRA, NO_JOB, NUM_ARRIVED, NUM_WAITING, PROMISED, Stage, note_instant
+from ringsched.online.queue import (
+    EXTRA,
+    IS_AT_PROMISE,
+    NO_JOB,
+    NUM_ARRIVED,
+    NUM_WAITING,
+    PROMISED,
+    Stage,
+    note_instant,
+)
 
 # What a step does.
 GO_ON = 0  # to the next event
@@ -37,6 +46,7 @@ def step(stage: Stage, action: int, job: int, head: int, wake: float) -> int:
     if action == PROMISE:
         promise(stage, job, 0.0)
     elif action == ADMIT:
+        course.counts[IS_AT_PROMISE] = 0  # jobs may have started that were not asked for
         return int(admits(stage, head, job))
     elif action == NEXT:
         return _next_candidate(stage, job, head, wake)

@@ -29,9 +29,13 @@ def fit(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jobs: int
     wanted = arrays.gpus[job]
     if one_server(arrays, state, job):
         return True
-    most_idle = 0
+    most_idle, num_idle = 0, 0
     for server in range(arrays.num_servers):
-        most_idle = max(most_idle, state.num_idle[server])
+        if state.traffic.num_on_link[server] < most_jobs:
+            most_idle = max(most_idle, state.num_idle[server])
+            num_idle += state.num_idle[server]
+    if num_idle < wanted:
+        return False
     num_chosen = 0
     for idle in range(most_idle, 0, -1):  # emptiest first, then by index
         for server in range(arrays.num_servers):

@@ -46,7 +46,7 @@ def over_free_links(arrays: Arrays, state: State, scratch: Scratch, job: int, mo
 @part
 def _are_free(arrays: Arrays, state: State, scratch: Scratch, job: int, most_jobs: int) -> bool:
     """Whether all links that the job would cross on the chosen GPUs have fewer than so many jobs."""
-    scratch.num_links[0] = _crossed(arrays, state, scratch, job)
+    scratch.num_links[0] = crossed_links(arrays, state, scratch, job)
     num_full = 0  # of switches; best fit has looked at servers
     for at in range(scratch.num_links[0]):
         num_full += state.traffic.num_on_link[scratch.links[at]] >= most_jobs
@@ -54,9 +54,11 @@ def _are_free(arrays: Arrays, state: State, scratch: Scratch, job: int, most_job
 
 
 @part
-def _crossed(arrays: Arrays, state: State, scratch: Scratch, job: int) -> int:
+def crossed_links(arrays: Arrays, state: State, scratch: Scratch, job: int) -> int:
     """List the links the job would cross on the chosen GPUs: 0 < y(v) < G, eq. (6)."""
     links, below, wanted, num_links = arrays.links, scratch.below, arrays.gpus[job], 0
+    if arrays.server_of[state.chosen[0]] == arrays.server_of[state.chosen[wanted - 1]]:
+        return 0  # on one server
     below[:] = 0
     for at in range(wanted):
         node = arrays.server_of[state.chosen[at]]

@@ -18,12 +18,13 @@ from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, objective_named
 from ringsched.online.ahead import believed_problem
 from ringsched.online.dispatch import DONE, MORE, dispatch
 from ringsched.online.follow import PLAN, follow, new_agenda
+from ringsched.online.improving import Roller, list_keys
 from ringsched.online.outcome import OnlineRun, run_of_stage
 from ringsched.online.own import OnlinePolicy, run_own
 from ringsched.online.own import policy_of as own_policy_of
 from ringsched.online.planning import Planner
 from ringsched.online.queue import NUM_ARRIVED, NUM_WAITING, Stage
-from ringsched.online.rolling import Roller, list_keys, roll
+from ringsched.online.rolling import roll
 from ringsched.online.settings import (
     BACKFILLS,
     EASY,

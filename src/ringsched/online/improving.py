@@ -29,7 +29,7 @@ MOST_STARTS = 12  # of a search, besides the list as it is
 _SCHEDULES_PER_START = 4
 # By which share of the objective another list must be better than the usual one for the jobs there are now,
 # with exact estimates and with others.
-MARGINS = {True: 0.03, False: 0.1}
+MARGINS = {True: 0.01, False: 0.1}
 USUAL = Manner(FREE, FREE, small_block=True, large_block=True)  # how jobs are placed in the usual list
 _SLICE = 10  # schedules between two looks at the clock
 

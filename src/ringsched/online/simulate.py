@@ -119,7 +119,7 @@ def _standing(problem: Problem, stage: Stage, planner: Planner | Roller | None) 
 
 
 # Of `rolling`, unless told otherwise: fewer for each plan where there are many.
-SCHEDULES_A_PLAN, FEWEST_SCHEDULES, SCHEDULES_IN_ALL = 1000, 8, 150_000
+SCHEDULES_A_PLAN, FEWEST_SCHEDULES, SCHEDULES_IN_ALL = 1000, 8, 600_000
 MOST_ERROR = 1000.0
 
 
@@ -162,7 +162,7 @@ def simulate(
         Out of `OBJECTIVES`. `rolling` improves it (default mean-completion). For other policies it is the
         objective of the plan's bound and gap (default makespan).
     stop
-        When `rolling` ends each of its searches. By default 150,000 schedules divided by the number of jobs,
+        When `rolling` ends each of its searches. By default 600,000 schedules divided by the number of jobs,
         from 8 to 1000, so that a run is reproducible.
     observer
         Called from time to time with a `Standing`, which describes the progress.

@@ -16,7 +16,7 @@ import ringsched
 from benchmarks.effort import sized
 from benchmarks.gaps import BISECTING, SPEEDS, WRONG
 from benchmarks.online import TRACES
-from ringsched import Cluster, Contention, Scenario, Time, Workload, generate
+from ringsched import Cluster, Contention, Job, Scenario, Time, Workload, generate
 from ringsched.workloads import offered_load
 
 NUM_JOBS = sized(700, 40)
@@ -32,7 +32,8 @@ def shuffled_muri(seed: int, load: float, servers: int, contention: Contention =
     whole = _muri(servers, contention)
     draw = random.Random(seed)
     gaps_s = [0.0, *(after.submit_s - before.submit_s for before, after in pairwise(whole.jobs))]
-    jobs, now_s = [], 0.0
+    jobs: list[Job] = []
+    now_s = 0.0
     while len(jobs) < NUM_JOBS:
         first = draw.randrange(len(whole.jobs) - BLOCK)
         for at in range(first, first + BLOCK):

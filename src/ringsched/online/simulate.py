@@ -119,7 +119,8 @@ def _standing(problem: Problem, stage: Stage, planner: Planner | Roller | None) 
 
 
 # Of `rolling`, unless told otherwise: fewer for each plan where there are many.
-SCHEDULES_A_PLAN, FEWEST_SCHEDULES, SCHEDULES_IN_ALL = 1000, 8, 600_000
+SCHEDULES_A_PLAN, FEWEST_SCHEDULES, SCHEDULES_IN_ALL = 1000, 8, 30_000
+USUAL_SCHEDULES, MOST_IN_ALL = 100, 150_000  # so many for each plan, as long as they are no more in all
 MOST_ERROR = 1000.0
 
 
@@ -162,8 +163,8 @@ def simulate(
         Out of `OBJECTIVES`. `rolling` improves it (default mean-completion). For other policies it is the
         objective of the plan's bound and gap (default makespan).
     stop
-        When `rolling` ends each of its searches. By default 600,000 schedules divided by the number of jobs,
-        from 8 to 1000, so that a run is reproducible.
+        When `rolling` ends each of its searches. By default 30,000 schedules divided by the number of jobs,
+        at most 1000. With up to 1,500 jobs it is at least 100, with more at least 8: a run is reproducible.
     observer
         Called from time to time with a `Standing`, which describes the progress.
 
@@ -200,7 +201,8 @@ def simulate(
         raise InputError(problem, field="backfill")
     time_limit_s, schedules = given["time-limit"], given["max-schedules"]
     if time_limit_s is None and schedules is None and "max-schedules" in known:
-        fitting = SCHEDULES_IN_ALL // max(1, len(instance(scenario, "scenario", Scenario).jobs))
+        num_jobs = max(1, len(instance(scenario, "scenario", Scenario).jobs))
+        fitting = max(SCHEDULES_IN_ALL // num_jobs, min(USUAL_SCHEDULES, MOST_IN_ALL // num_jobs))
         schedules = min(SCHEDULES_A_PLAN, max(FEWEST_SCHEDULES, fitting))
     usual = MEAN_COMPLETION if "objective" in known else MAKESPAN
     settings = OnlineSettings(

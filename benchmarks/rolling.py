@@ -1,7 +1,7 @@
 """`python -m benchmarks.rolling`: `rolling` beside all other online policies, on two sets of workloads.
 
-Its margins were chosen on the workloads of `TUNED`. Those of `FRESH` have other seeds, loads, servers and
-mixes of sizes. Blocks of the Muri trace are drawn in another order, so that no workload has its arrivals.
+Its margins and schedules were chosen on `TUNED` and `benchmarks.gaps`. `FRESH` has other seeds, loads,
+servers and sizes. Blocks of the Muri trace are drawn in another order: no workload has its arrivals.
 """
 
 from __future__ import annotations

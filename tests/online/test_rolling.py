@@ -14,12 +14,13 @@ from ringsched import Scenario, Simulation, Stop
 from ringsched.engine.problem import problem_of
 from ringsched.engine.state import NOT_STARTED
 from ringsched.model.objective import MEAN_COMPLETION
-from ringsched.online import rolling
+from ringsched.online import improving
 from ringsched.online.ahead import believed_problem
 from ringsched.online.dispatch import DONE, MORE
 from ringsched.online.follow import PLAN
+from ringsched.online.improving import Roller, list_keys
 from ringsched.online.queue import NUM_ARRIVED, NUM_WAITING
-from ringsched.online.rolling import IS_USUAL, NUM_LISTED, Roller, list_keys, roll
+from ringsched.online.rolling import IS_USUAL, NUM_LISTED, roll
 from ringsched.online.settings import EASY, OnlineSettings
 from ringsched.online.stage import new_stage
 from ringsched.policies.policy import Limits
@@ -47,7 +48,8 @@ def test_the_list_has_every_waiting_job_once(seed: int, error: float) -> None:
     roller = Roller(believed, stage, settings, keys, exact=exact)
     listed, counts, status = roller.listed, stage.course.counts, MORE
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rolling, "MARGINS", {True: 0.0, False: 0.0})  # so that most lists are found by a search
+        # So that most lists are found by a search.
+        patch.setattr(improving, "MARGINS", {True: 0.0, False: 0.0})
         while status in (MORE, PLAN):
             status = roll(stage, roller.task, listed, exact, 1)
             if status == PLAN:

@@ -18,12 +18,13 @@ from ringsched.model.objective import MAKESPAN, MEAN_COMPLETION, objective_named
 from ringsched.online.ahead import believed_problem
 from ringsched.online.dispatch import DONE, MORE, dispatch
 from ringsched.online.follow import PLAN, follow, new_agenda
+from ringsched.online.improving import Roller, list_keys
 from ringsched.online.outcome import OnlineRun, run_of_stage
 from ringsched.online.own import OnlinePolicy, run_own
 from ringsched.online.own import policy_of as own_policy_of
 from ringsched.online.planning import Planner
 from ringsched.online.queue import NUM_ARRIVED, NUM_WAITING, Stage
-from ringsched.online.rolling import Roller, list_keys, roll
+from ringsched.online.rolling import roll
 from ringsched.online.settings import (
     BACKFILLS,
     EASY,
@@ -119,6 +120,7 @@ def _standing(problem: Problem, stage: Stage, planner: Planner | Roller | None) 
 
 # Of `rolling`, unless told otherwise: fewer for each plan where there are many.
 SCHEDULES_A_PLAN, FEWEST_SCHEDULES, SCHEDULES_IN_ALL = 1000, 8, 30_000
+USUAL_SCHEDULES, MOST_IN_ALL = 100, 150_000  # so many for each plan, as long as they are no more in all
 MOST_ERROR = 1000.0
 
 
@@ -162,7 +164,7 @@ def simulate(
         objective of the plan's bound and gap (default makespan).
     stop
         When `rolling` ends each of its searches. By default 30,000 schedules divided by the number of jobs,
-        from 8 to 1000, so that a run is reproducible.
+        at most 1000. With up to 1,500 jobs it is at least 100, with more at least 8: a run is reproducible.
     observer
         Called from time to time with a `Standing`, which describes the progress.
 
@@ -199,7 +201,8 @@ def simulate(
         raise InputError(problem, field="backfill")
     time_limit_s, schedules = given["time-limit"], given["max-schedules"]
     if time_limit_s is None and schedules is None and "max-schedules" in known:
-        fitting = SCHEDULES_IN_ALL // max(1, len(instance(scenario, "scenario", Scenario).jobs))
+        num_jobs = max(1, len(instance(scenario, "scenario", Scenario).jobs))
+        fitting = max(SCHEDULES_IN_ALL // num_jobs, min(USUAL_SCHEDULES, MOST_IN_ALL // num_jobs))
         schedules = min(SCHEDULES_A_PLAN, max(FEWEST_SCHEDULES, fitting))
     usual = MEAN_COMPLETION if "objective" in known else MAKESPAN
     settings = OnlineSettings(

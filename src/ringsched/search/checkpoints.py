@@ -47,8 +47,9 @@ def new_checkpoints(
     free = {block.dtype: block for block in blocks}
 
     def part(array: NDArray[Any]) -> Any:
-        taken, free[array.dtype] = np.split(free[array.dtype], [len(array)])
-        return taken
+        whole, end = free[array.dtype], len(array)
+        free[array.dtype] = whole[end:]
+        return whole[:end]
 
     traffic = {name: part(array) for name, array in _carried(state.traffic).items()}
     own = {name: part(array) for name, array in _carried(state).items()}

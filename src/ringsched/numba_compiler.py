@@ -22,9 +22,12 @@ from functools import cache
 from typing import Any
 
 from numba.core import ir, types
+from numba.core.base import BaseContext
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.np import linalg
+
+from ringsched.numba_passes import kernel_passes
 
 
 class KernelFlags(Flags):
@@ -39,14 +42,6 @@ class KernelFlags(Flags):
         if isinstance(other, KernelFlags):
             return bool(self._values == other._values)
         return bool(super().__eq__(other))
-
-
-class KernelCompiler(Compiler):
-    """Compiles a kernel that Python calls."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.state.flags = KernelFlags(self.state.flags)
 
 
 class InnerLibrary(JITCodeLibrary):
@@ -71,6 +66,19 @@ class InnerLibrary(JITCodeLibrary):
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
+
+
+class KernelCompiler(Compiler):
+    """Compiles a kernel that Python calls."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.state.flags = KernelFlags(self.state.flags)
+        _MISSING.clear()
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the passes, which are the only ones."""
+        return [kernel_passes()]
 
 
 class InnerCompiler(KernelCompiler):
@@ -109,6 +117,37 @@ def _signature(function: types.BaseFunction, context: Any, arguments: Any, named
 
 
 types.BaseFunction.get_call_type = _signature  # type: ignore[assignment, method-assign]
+
+
+_find_implementation = BaseContext.get_function
+_find_size = BaseContext.get_abi_sizeof
+_MISSING: set[Any] = set()  # what the kernel that is being compiled does without
+_SIZES: dict[Any, int] = {}
+
+
+def _implementation(context: BaseContext, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+    """Return what numba finds; look once for what it can do without, which it calls by a name."""
+    if not isinstance(fn, str):
+        return _find_implementation(context, fn, sig, _firstcall)
+    if (fn, sig) in _MISSING:
+        raise NotImplementedError(fn)
+    try:
+        return _find_implementation(context, fn, sig, _firstcall)
+    except NotImplementedError:
+        _MISSING.add((fn, sig))
+        raise
+
+
+def _size(context: BaseContext, ty: Any) -> int:
+    """Return how many bytes a value takes, for which numba lets LLVM read a module."""
+    key = str(context.target_data), ty
+    if key not in _SIZES:
+        _SIZES[key] = _find_size(context, ty)
+    return _SIZES[key]
+
+
+BaseContext.get_function = _implementation  # type: ignore[method-assign]
+BaseContext.get_abi_sizeof = _size  # type: ignore[method-assign]
 
 
 def _same(itself: Any, _memo: Any) -> Any:

@@ -1,10 +1,13 @@
-"""numba's compiler with five changes that take two thirds of its time away; kernels compute the same.
+"""numba's compiler with changes that take most of its time away; kernels compute the same.
+
+The passes that it runs are in numba_passes.py.
 
 numba optimises every function and makes machine code of it, and then optimises it again as a part of
 each function that calls it. A kernel that Python never calls needs neither: LLVM optimises it once,
 together with the kernel that Python does call.
 
-For every operation, numba tries many implementations until one takes its types. Here it keeps what it found.
+For every operation, numba tries many implementations until one takes its types. Here it keeps what it found,
+and what it did not find. It also keeps the sizes of types, for each of which numba lets LLVM read a module.
 
 numba looks up the implementation of every operator by its own flags. To compare two sets of flags it
 builds two dictionaries, and all flags have one hash.

@@ -67,7 +67,8 @@ def test_a_compiled_kernel_reads_and_writes_the_items_that_python_does() -> None
     board, twin_board = _board(), _board()
     expected, found = play(board, 6), jit.compiled(play)(twin_board, 6)
     assert found == expected
-    assert all(map(np.array_equal, board, twin_board))
+    pairs: Any = zip(board, twin_board, strict=True)
+    assert all(np.array_equal(member, twin_member) for member, twin_member in pairs)
 
 
 def test_parts_are_inlined_before_the_passes_run(monkeypatch: pytest.MonkeyPatch) -> None:

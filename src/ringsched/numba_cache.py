@@ -29,7 +29,7 @@ _USED = {
     "search": (*_CORE, "rules", "search"),
     "online": (*_CORE, "rules", "online"),
 }
-_COMPILER = ("jit.py", "numba_cache.py", "numba_compiler.py", "numba_records.py")
+_COMPILER = ("jit.py", "numba_cache.py", "numba_compiler.py", "numba_passes.py", "numba_records.py")
 _OURS = re.compile("kernels-[0-9a-f]{16}")
 UNUSED_S = 30 * 24 * 3600
 

@@ -1,10 +1,13 @@
-"""numba's compiler with five changes that take two thirds of its time away; kernels compute the same.
+"""numba's compiler with changes that take most of its time away; kernels compute the same.
+
+The passes that it runs are in numba_passes.py.
 
 numba optimises every function and makes machine code of it, and then optimises it again as a part of
 each function that calls it. A kernel that Python never calls needs neither: LLVM optimises it once,
 together with the kernel that Python does call.
 
-For every operation, numba tries many implementations until one takes its types. Here it keeps what it found.
+For every operation, numba tries many implementations until one takes its types. Here it keeps what it found,
+and what it did not find. It also keeps the sizes of types, for each of which numba lets LLVM read a module.
 
 numba looks up the implementation of every operator by its own flags. To compare two sets of flags it
 builds two dictionaries, and all flags have one hash.
@@ -22,9 +25,12 @@ from functools import cache
 from typing import Any
 
 from numba.core import ir, types
+from numba.core.base import BaseContext
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.np import linalg
+
+from ringsched.numba_passes import kernel_passes
 
 
 class KernelFlags(Flags):
@@ -39,14 +45,6 @@ class KernelFlags(Flags):
         if isinstance(other, KernelFlags):
             return bool(self._values == other._values)
         return bool(super().__eq__(other))
-
-
-class KernelCompiler(Compiler):
-    """Compiles a kernel that Python calls."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.state.flags = KernelFlags(self.state.flags)
 
 
 class InnerLibrary(JITCodeLibrary):
@@ -71,6 +69,19 @@ class InnerLibrary(JITCodeLibrary):
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
+
+
+class KernelCompiler(Compiler):
+    """Compiles a kernel that Python calls."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.state.flags = KernelFlags(self.state.flags)
+        _MISSING.clear()
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the passes, which are the only ones."""
+        return [kernel_passes()]
 
 
 class InnerCompiler(KernelCompiler):
@@ -109,6 +120,37 @@ def _signature(function: types.BaseFunction, context: Any, arguments: Any, named
 
 
 types.BaseFunction.get_call_type = _signature  # type: ignore[assignment, method-assign]
+
+
+_find_implementation = BaseContext.get_function
+_find_size = BaseContext.get_abi_sizeof
+_MISSING: set[Any] = set()  # what the kernel that is being compiled does without
+_SIZES: dict[Any, int] = {}
+
+
+def _implementation(context: BaseContext, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+    """Return what numba finds; look once for what it can do without, which it calls by a name."""
+    if not isinstance(fn, str):
+        return _find_implementation(context, fn, sig, _firstcall)
+    if (fn, sig) in _MISSING:
+        raise NotImplementedError(fn)
+    try:
+        return _find_implementation(context, fn, sig, _firstcall)
+    except NotImplementedError:
+        _MISSING.add((fn, sig))
+        raise
+
+
+def _size(context: BaseContext, ty: Any) -> int:
+    """Return how many bytes a value takes, for which numba lets LLVM read a module."""
+    key = str(context.target_data), ty
+    if key not in _SIZES:
+        _SIZES[key] = _find_size(context, ty)
+    return _SIZES[key]
+
+
+BaseContext.get_function = _implementation  # type: ignore[method-assign]
+BaseContext.get_abi_sizeof = _size  # type: ignore[method-assign]
 
 
 def _same(itself: Any, _memo: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from numba.core import untyped_passes
 from numpy.typing import NDArray
 
-from ringsched import jit
+from ringsched import jit, numba_compiler
 
 pytestmark = pytest.mark.compiled
 
@@ -87,3 +87,27 @@ def test_parts_are_inlined_before_the_passes_run(monkeypatch: pytest.MonkeyPatch
     assert jit.compiled(highest_of)(_board()) == 3.0
     ours = {"highest_of", "_highest", "_larger"}
     assert [name for name in compiled if name in ours] == ["highest_of"]
+
+
+def test_numba_is_changed_only_while_it_compiles_a_kernel() -> None:
+    twin = jit.compiled(play)  # which loads our changes
+    places = {(place, name) for place, name, _ in numba_compiler._CHANGES}
+    before = {each: vars(each[0]).get(each[1]) for each in places}
+    seen: list[bool] = []
+    run_pass: Any = untyped_passes.GenericRewrites.run_pass
+
+    @jit.kernel
+    def largest(board: Board) -> float:
+        return _highest(board, 0)
+
+    def noted(itself: Any, state: Any) -> Any:
+        seen.append(all(vars(place)[name] is new for place, name, new in numba_compiler._CHANGES))
+        return run_pass(itself, state)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(untyped_passes.GenericRewrites, "run_pass", noted)
+        jit.compiled(largest)(_board())
+    assert seen
+    assert all(seen)
+    assert {each: vars(each[0]).get(each[1]) for each in places} == before
+    assert twin(_board(), 6) > 0

@@ -1,6 +1,7 @@
 """numba's compiler with changes that take most of its time away; kernels compute the same.
 
-The passes that it runs are in numba_passes.py.
+The passes that it runs are in numba_passes.py. Other functions of the process compile as ever, because
+numba is changed only while it compiles a kernel.
 
 numba optimises every function and makes machine code of it, and then optimises it again as a part of
 each function that calls it. A kernel that Python never calls needs neither: LLVM optimises it once,
@@ -21,6 +22,8 @@ all places in the source. But it has made that code for this one call, and place
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -30,7 +33,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.np import linalg
 
-from ringsched.numba_passes import kernel_passes
+from ringsched.numba_passes import CHANGES, kernel_passes
 
 
 class KernelFlags(Flags):
@@ -79,6 +82,11 @@ class KernelCompiler(Compiler):
         self.state.flags = KernelFlags(self.state.flags)
         _MISSING.clear()
 
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function."""
+        with _changed():
+            return super().compile_extra(func)
+
     def define_pipelines(self) -> list[Any]:
         """Return the passes, which are the only ones."""
         return [kernel_passes()]
@@ -119,9 +127,6 @@ def _signature(function: types.BaseFunction, context: Any, arguments: Any, named
     return _SIGNATURES[key]
 
 
-types.BaseFunction.get_call_type = _signature  # type: ignore[assignment, method-assign]
-
-
 _find_implementation = BaseContext.get_function
 _find_size = BaseContext.get_abi_sizeof
 _MISSING: set[Any] = set()  # what the kernel that is being compiled does without
@@ -149,16 +154,34 @@ def _size(context: BaseContext, ty: Any) -> int:
     return _SIZES[key]
 
 
-BaseContext.get_function = _implementation  # type: ignore[method-assign]
-BaseContext.get_abi_sizeof = _size  # type: ignore[method-assign]
-
-
 def _same(itself: Any, _memo: Any) -> Any:
     return itself
 
 
-ir.Loc.__deepcopy__ = _same  # type: ignore[attr-defined]
-ir.Block.__deepcopy__ = _same  # type: ignore[attr-defined]
+_CHANGES = (
+    *CHANGES,
+    (types.BaseFunction, "get_call_type", _signature),
+    (BaseContext, "get_function", _implementation),
+    (BaseContext, "get_abi_sizeof", _size),
+    (ir.Loc, "__deepcopy__", _same),
+    (ir.Block, "__deepcopy__", _same),
+)
+
+
+@contextmanager
+def _changed() -> Iterator[None]:
+    """Change numba while it compiles a kernel; it compiles one function at a time, in all threads."""
+    before = [(place, name, vars(place).get(name)) for place, name, _ in _CHANGES]
+    for place, name, instead in _CHANGES:
+        setattr(place, name, instead)
+    try:
+        yield
+    finally:
+        for place, name, original in before:
+            if original is None:
+                delattr(place, name)
+            else:
+                setattr(place, name, original)
 
 
 @cache

@@ -164,9 +164,6 @@ def _process_what_is_needed(
     code.generator_info = None
 
 
-PostProcessor.run = _process_what_is_needed  # type: ignore[method-assign, assignment]
-
-
 _find_reassigned = ssa._find_defs_violators
 _rewrite_blocks = ssa._run_block_rewrite
 _NAMED: dict[int, set[str]] = {}  # the variables of each block
@@ -186,10 +183,6 @@ def _rewrite_where_named(blocks: dict[int, ir.Block], states: Any, handler: Any)
     named = {label: block for label, block in blocks.items() if name in _NAMED[label]}
     rewritten: dict[int, ir.Block] = _rewrite_blocks(named, states, handler)
     return blocks | rewritten
-
-
-ssa._find_defs_violators = _find_and_note
-ssa._run_block_rewrite = _rewrite_where_named
 
 
 def _propagate(network: ConstraintNetwork, inference: Any) -> list[Exception]:
@@ -230,4 +223,10 @@ def _names(value: Any) -> Iterator[str]:
         yield from _names(list(vars(value).values()))
 
 
-ConstraintNetwork.propagate = _propagate  # type: ignore[method-assign]
+# What is changed in numba while it compiles a kernel: where, the name, and what is there instead.
+CHANGES: tuple[tuple[Any, str, Any], ...] = (
+    (PostProcessor, "run", _process_what_is_needed),
+    (ssa, "_find_defs_violators", _find_and_note),
+    (ssa, "_run_block_rewrite", _rewrite_where_named),
+    (ConstraintNetwork, "propagate", _propagate),
+)

@@ -214,8 +214,7 @@ def _simulations() -> Iterator[tuple[str, Prepare]]:
         ("fifo + easy, wrong estimates", "fifo", {"backfill": "easy", "estimate_error": 1.0}),
         ("free-links + easy", "free-links", {"backfill": "easy"}),
     ):
-        yield f"philly-phased/{name}", partial(_philly_phased, policy, options, is_new=False)
-        yield f"philly-phased/{name}, first", partial(_philly_phased, policy, options, is_new=True)
+        yield f"all-of-philly/{name}", partial(_all_of_philly, policy, options)
     yield "philly/command", _simulate_command
     yield "planning/sjf-bco", partial(_planning, "sjf-bco")
     yield "planning/rolling", partial(_planning, "rolling", **adapters.search_limits(50))
@@ -233,15 +232,8 @@ def _wrong_estimates(policy: str) -> Prepared:
     return partial(ringsched.simulate, _philly(), policy, backfill="easy", estimate_error=1.0), _times
 
 
-def _philly_phased(policy: str, options: dict[str, Any], *, is_new: bool) -> Prepared:
-    """All of Philly; a scenario that is new has not been simulated before."""
-    scenario = _all_of_philly()
-
-    def work() -> Any:
-        given = scenario.part(scenario.jobs, scenario.time) if is_new else scenario
-        return ringsched.simulate(given, policy, **options)
-
-    return work, _times
+def _all_of_philly(policy: str, options: dict[str, Any]) -> Prepared:
+    return partial(ringsched.simulate, _philly_trace(), policy, **options), _times
 
 
 def _planning(policy: str, **options: Any) -> Prepared:
@@ -384,21 +376,18 @@ def _under(scenario: Scenario, model: str) -> Scenario:
 
 @lru_cache(maxsize=1)
 def _philly() -> Scenario:
-    """Return the first jobs of the trace, or generated jobs where the trace is not available."""
-    path = TRACES / "philly.csv.gz"
-    if not path.exists():
-        return adapters.generated("poisson", seed=0, jobs=PHILLY_JOBS, servers=64, switches=8, load=1.1)
-    scenario = adapters.imported(path, "philly")
+    """Return the first jobs of the trace."""
+    scenario = _philly_trace()
     return scenario.replace(jobs=scenario.jobs[:PHILLY_JOBS])
 
 
 @lru_cache(maxsize=1)
-def _all_of_philly() -> Scenario:
-    """Return all jobs of the trace, or generated jobs where the trace is not available."""
+def _philly_trace() -> Scenario:
+    """Return the trace, or generated jobs where it is not available."""
     path = TRACES / "philly.csv.gz"
     if not path.exists():
-        return adapters.generated("poisson", seed=0, jobs=PHILLY_JOBS, servers=109, load=0.8)
-    return adapters.philly_phased(path)  # type: ignore[no-any-return]
+        return adapters.generated("poisson", seed=0, jobs=PHILLY_JOBS, servers=64, switches=8, load=1.1)
+    return adapters.imported(path, "philly")
 
 
 @lru_cache(maxsize=1)

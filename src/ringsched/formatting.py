@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 120
 MOST_ROWS = 20  # of a table in a notebook: of more, the first and the last ten
+_MILLISECOND_S = 0.001
 _UNITS = (("day", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 
@@ -25,9 +26,13 @@ def duration(seconds: float) -> str:
     --------
     >>> duration(412.0), duration(5220), duration(0.12345), duration(90000), duration(3599.7)
     ('6 min 52 s', '1 h 27 min', '0.123 s', '1 day 1 h', '1 h')
+    >>> duration(0.00093412)
+    '0.934 ms'
     """
     if seconds < 0:
         return f"-{duration(-seconds)}"
+    if 0 < seconds < _MILLISECOND_S:
+        return f"{figure(seconds / _MILLISECOND_S)} ms"
     at = next((at for at, (_, length) in enumerate(_UNITS) if seconds >= length), len(_UNITS) - 1)
     if at == len(_UNITS) - 1:
         return f"{figure(seconds)} s" if float(f"{seconds:.3g}") < 60 else "1 min"

@@ -90,7 +90,7 @@ def test_what_really_happened_verifies(tmp_path: Path) -> None:
     output, plan = tmp_path / "scenario.json", tmp_path / "plan.json"
     result = run("import", "philly-json", PHILLY_JSON, "-o", output, "--as-plan", plan)
     assert "  dropped 1 row: overlaps another record (first on line 23)" in result.stdout
-    assert "largest difference of the plan to the record: 1e-06 s" in result.stdout
+    assert "largest difference of the plan to the record: 0.001 ms" in result.stdout
     assert result.stdout.splitlines()[-1] == f"plan written to {plan}"
     verdict = run("verify", output, plan)
     assert (verdict.exit_code, verdict.stdout.split(":")[0]) == (0, "valid")

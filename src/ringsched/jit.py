@@ -116,6 +116,13 @@ def runnable_with(
     run = runnable(function, python=python, work_s=work_s, call_s=call_s)
     if run is function:
         return partial(function, *records)
+    return _by_address(run, records, lambda: _ENTRIES[function].twin)
+
+
+def _by_address(
+    run: Callable[..., int], records: tuple[Any, ...], twin: Callable[[], Callable[..., Any] | None]
+) -> Callable[..., int]:
+    """Return `run` as a function of the numbers; after a few calls its twin is called with addresses."""
     native: Callable[..., int] | None = None
     num_calls = 0
 
@@ -124,12 +131,12 @@ def runnable_with(
         if native is not None:
             return native(*numbers)
         num_calls += 1
-        twin = _ENTRIES[function].twin
-        if twin is None or num_calls <= FEW_CALLS:
+        compiled_twin = twin()
+        if compiled_twin is None or num_calls <= FEW_CALLS:
             return run(*records, *numbers)
         from ringsched.numba_records import call_with
 
-        native = call_with(twin, records, *numbers)
+        native = call_with(compiled_twin, records, *numbers)
         return native(*numbers)
 
     return call
@@ -160,7 +167,8 @@ def with_own(
                 sys.stderr.write("ringsched: compiling a custom rule; about half a minute\n")
             text = _twin_text(function, swaps)
             _WITH_OWN[function, own] = _jitted(text, None, {}, is_entry=True)
-    return partial(_WITH_OWN[function, own], *records, None)
+    recompiled = _WITH_OWN[function, own]
+    return _by_address(recompiled, (*records, None), lambda: recompiled)
 
 
 @contextmanager

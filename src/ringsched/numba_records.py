@@ -203,18 +203,33 @@ def _native(record: Any, known: Record) -> Any:
     """Return the struct of a record, as `_unbox` writes it. It keeps the arrays that it points to."""
     values: list[Any] = []
     inner: list[Any] = []
-    for value, member in zip(record, known.members.values(), strict=True):
-        if _is_array(member):
-            values.append(value.__array_interface__["data"][0])
+    for value, (is_array, of_record) in zip(record, _kinds(known), strict=True):
+        if is_array:
+            values.append(_data_of(id(value) + _DATA).value)
             values += value.shape
-        elif isinstance(member, Record):
-            inner.append(_native(value, member))
+        elif of_record is not None:
+            inner.append(_native(value, of_record))
             values.append(ctypes.addressof(inner[-1]))
         else:
             values.append(value)
     struct: Any = _struct_type(known)(*values)
     struct.kept = record, inner
     return struct
+
+
+# Where an array keeps the address of its data: right behind what each Python object has. This is part of
+# NumPy's binary interface, and takes a quarter of the time of `__array_interface__`.
+_DATA = object.__basicsize__
+_data_of = ctypes.c_size_t.from_address
+
+
+@cache
+def _kinds(known: Record) -> tuple[tuple[bool, Record | None], ...]:
+    """Return whether each member is an array, and its type if it is a record."""
+    return tuple(
+        (_is_array(member), member if isinstance(member, Record) else None)
+        for member in known.members.values()
+    )
 
 
 @cache

@@ -15,6 +15,7 @@ from ringsched.engine.eligibility import Permits, permits_of
 from ringsched.engine.problem import Problem, objective_value
 from ringsched.jit import by_pointer, kernel
 from ringsched.model import Outcome, PlannedJob
+from ringsched.model.derived import derived_once
 from ringsched.model.objective import ALL
 
 Floats = NDArray[np.float64]
@@ -40,6 +41,7 @@ class Arrays(NamedTuple):
     links: Links
 
 
+@derived_once
 def arrays_of(problem: Problem) -> Arrays:
     """Return the arrays of a problem."""
     fabric, columns = problem.fabric, problem.columns

@@ -179,24 +179,47 @@ def finds_place_ahead(stage: Stage, job: int) -> bool:
 
 
 @kernel
-def earliest_end(stage: Stage, job: int, latest: float) -> float:
-    """Return a time before which a job on the chosen GPUs does not end, if it does not end by `latest`.
+def ends_late(stage: Stage, job: int, latest: float) -> bool:
+    """Whether a job on the chosen GPUs surely does not end by `latest`.
 
     For models that count jobs: beside it on its links are at least those that run beyond `latest` even if
     they have their links for themselves from now on. The ghost is what the state is believed to be.
     """
     believed, ghost, scratch = stage.believed, stage.ghost, stage.scratch
-    links, traffic, now = believed.links, ghost.traffic, ghost.now[0]
-    num_servers, gbps = 0, math.inf
-    for at in range(crossed_links(believed, stage.state, scratch, job)):
+    links, traffic = believed.links, ghost.traffic
+    num_links, num_servers = crossed_links(believed, stage.state, scratch, job), 0
+    for at in range(num_links):
+        num_servers += int(scratch.links[at] < believed.num_servers)
+    for at in range(num_links):
         link = scratch.links[at]
-        num_servers += int(link < believed.num_servers)
+        most = traffic.num_on_link[link] + 1
+        if not _is_late_among(stage, job, link, most, num_servers, latest):
+            continue
         num_jobs, first = 1, links.link_first[link]
         for on_link in range(first, first + traffic.num_on_link[link]):
-            other = links.entry_job[traffic.on_link[on_link]]
-            tau = tau_at(links, other, alone_gbps(links, traffic, other), traffic.num_servers[other])
-            end = now + time_for(believed, remaining_now(believed, ghost, other), tau)
-            num_jobs += int(min(end, ghost.start[other] + believed.permits.limit[other]) > latest)
-        gbps = min(gbps, links.uplink_gbps[link] / links.factor[num_jobs])
-    tau = tau_at(links, job, gbps, num_servers)
-    return now + min(time_for(believed, float(believed.iterations[job]), tau), believed.permits.limit[job])
+            if _outlasts(stage, links.entry_job[traffic.on_link[on_link]], latest):
+                num_jobs += 1
+                if num_jobs == most or _is_late_among(stage, job, link, num_jobs, num_servers, latest):
+                    return True
+    return False
+
+
+@part
+def _is_late_among(stage: Stage, job: int, link: int, num_jobs: int, num_servers: int, latest: float) -> bool:
+    """Whether a job that starts now ends after `latest`, as one of so many on one of its links."""
+    believed, links = stage.believed, stage.believed.links
+    tau = tau_at(links, job, links.uplink_gbps[link] / links.factor[num_jobs], num_servers)
+    duration = min(time_for(believed, float(believed.iterations[job]), tau), believed.permits.limit[job])
+    return bool(stage.ghost.now[0] + duration > latest)
+
+
+@part
+def _outlasts(stage: Stage, job: int, latest: float) -> bool:
+    """Whether a running job of the ghost ends after `latest`, even with its links for itself from now on."""
+    believed, ghost = stage.believed, stage.ghost
+    if ghost.finish[job] <= latest:  # it is there as it is
+        return False
+    links, traffic = believed.links, ghost.traffic
+    tau = tau_at(links, job, alone_gbps(links, traffic, job), traffic.num_servers[job])
+    end = ghost.now[0] + time_for(believed, remaining_now(believed, ghost, job), tau)
+    return bool(min(end, ghost.start[job] + believed.permits.limit[job]) > latest)

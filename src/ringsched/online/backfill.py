@@ -16,7 +16,7 @@ from ringsched.engine.clock import same_instant_until
 from ringsched.engine.events import next_completion, settle, start, time_for, withdraw
 from ringsched.engine.state import NOT_STARTED, NUM_CHANGES, NUM_IDLE, Arrays
 from ringsched.jit import kernel, part
-from ringsched.online.ahead import earliest_end, finds_place_ahead, start_ahead
+from ringsched.online.ahead import ends_late, finds_place_ahead, start_ahead
 from ringsched.online.ghost import look_ahead, start_counting
 from ringsched.online.queue import (
     EXTRA,
@@ -113,10 +113,9 @@ def admits(stage: Stage, head: int, job: int) -> bool:
     else:
         look_ahead(stage)
         needs_end = in_time and gpus > course.counts[EXTRA] and course.counts[PROMISED] == head
-        if needs_end and stage.by_count and believed.links.kernel == COUNTING:
-            after_latest = same_instant_until(believed.slotted, latest)
-            if earliest_end(stage, job, after_latest) > after_latest:
-                return False  # and so it is later on, until a job starts or ends
+        is_counted = stage.by_count and believed.links.kernel == COUNTING
+        if needs_end and is_counted and ends_late(stage, job, same_instant_until(believed.slotted, latest)):
+            return False  # and so it is later on, until a job starts or ends
         _start_on_chosen(stage, job)
         is_kept = start_ahead(stage, head, latest) <= latest
     if is_kept:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ringsched.bounds.lower_bound import lower_bounds
@@ -19,6 +18,7 @@ from ringsched.rules.runner import Runner
 from ringsched.rules.table import BEST_FIT, FIRST_FIT, LEAST_LOADED
 
 if TYPE_CHECKING:
+    from ringsched.search.exact.measure import Measure
     from ringsched.search.exact.prove import Proof
 
 TIME_LIMIT_S = 60.0
@@ -41,11 +41,12 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
     time_limit_s = TIME_LIMIT_S if limit_s is None else limit_s
     _check_size(problem, objective)
     measure = measure_of(problem, objective)
+    known = _known_bound(problem, objective)
     proof = prove(
         problem,
-        min(_simple_runs(problem), key=lambda run: measure.value(run.finishes)),
+        _best_simple_run(problem, measure, known),
         measure,
-        bound=_known_bound(problem, objective),
+        bound=known,
         time_limit_s=time_limit_s,
         on_step=settings.on_trial,
         asked=settings.limits.should_stop,
@@ -103,13 +104,22 @@ def _check_size(problem: Problem, objective: Objective) -> None:
         raise TooLarge(f"policy 'exact' takes {reason}; use policy 'search'", lower_bound_s=bound_s)
 
 
-def _simple_runs(problem: Problem) -> Iterator[Run]:
-    """Yield plans to begin with."""
+def _best_simple_run(problem: Problem, measure: Measure, bound: float) -> Run:
+    """Return the best of some plans to begin with, or the first that no plan can beat."""
+    best: Run | None = None
+    least = math.inf
     for order in ORDERS:
         runner = Runner(problem, priorities(problem, order))
         for rule in (BEST_FIT, FIRST_FIT, LEAST_LOADED):
             runner.run(rule)
-            yield runner.last()
+            run = runner.last()
+            value = measure.value(run.finishes)
+            if best is None or value < least:
+                best, least = run, value
+            if least <= bound:
+                return best
+    assert best is not None
+    return best
 
 
 def _known_bound(problem: Problem, objective: Objective) -> float:

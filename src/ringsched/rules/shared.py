@@ -16,6 +16,7 @@ from ringsched.engine.problem import Problem
 from ringsched.engine.state import Arrays, Floats, Integers, State
 from ringsched.errors import InputError
 from ringsched.jit import by_pointer, kernel, part
+from ringsched.model.derived import derived_once
 
 CHARGE_UNITS = 10**6  # millionths of a slot, or microseconds
 MAX_LOAD = 2**62  # far enough below the largest int64
@@ -47,6 +48,7 @@ def overestimate(problem: Problem, estimates: Floats) -> float:
     return 1.0 if estimates is best_case else float((estimates / best_case).max(initial=1.0))
 
 
+@derived_once
 def charges(problem: Problem) -> Integers:
     """Return ρ̂_j / u for each job, rounded half to even.
 

@@ -175,8 +175,7 @@ class Rounds:
 
     @property
     def _limit(self) -> float:
-        """What a better plan has to stay below."""
-        return self.value - 0.5 if self._instance.whole else self.value * (1 - SLACK)
+        return _limit(self._problem, self._measure, self.value)
 
     def _value_of(self, run: Run) -> float:
         return self._measure.value(run.finishes)
@@ -206,6 +205,11 @@ class Rounds:
         num_pieces = math.ceil(longest / piece) if piece else 0
         num_windows = len(self._instance.window_end)
         return LEVELS_PER_JOB * problem.num_jobs + 2 * num_windows + SPARE_LEVELS + num_pieces
+
+
+def _limit(problem: Problem, measure: Measure, value: float) -> float:
+    """Return what a plan that is better than `value` has to stay below."""
+    return value - 0.5 if problem.clock.slotted and measure.is_whole else value * (1 - SLACK)
 
 
 FINER = 4  # each round looks at pieces of time so much shorter
@@ -252,6 +256,9 @@ def prove(
     most_nodes
         End after about so many nodes, which are explored as plain Python; none for no such limit.
     """
+    value = measure.value(incumbent.finishes)
+    if bound > _limit(problem, measure, value):
+        return Proof(run=incumbent, value=value, bound=bound, complete=True, num_nodes=0)
     is_short = most_nodes is not None
     rounds = Rounds(problem, measure, incumbent, bound=bound, python=is_short)
     deadline = time.monotonic() + time_limit_s

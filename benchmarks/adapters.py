@@ -146,7 +146,22 @@ def search_limits(schedules: int, workers: int | None = None) -> dict[str, Any]:
 
     is_new = hasattr(ringsched, "Stop")
     limits = {"stop": _stop(schedules)} if is_new else {"iterations": schedules}
-    return limits | ({} if workers is None else {"workers" if is_new else "threads": workers})
+    return limits | ({} if workers is None else _workers(workers))
+
+
+def search_time(seconds: float, workers: int) -> dict[str, Any]:
+    """Return the arguments of a search of so many seconds."""
+    import ringsched
+
+    is_new = hasattr(ringsched, "Stop")
+    limits = {"stop": ringsched.Stop(time_limit_s=seconds)} if is_new else {"time_limit_s": seconds}
+    return limits | _workers(workers)
+
+
+def _workers(number: int) -> dict[str, Any]:
+    import ringsched
+
+    return {"workers" if hasattr(ringsched, "Stop") else "threads": number}
 
 
 def _stop(schedules: int) -> Any:

@@ -1,9 +1,10 @@
 """`make ratio`: compare the speed of two versions of the source, run alternately on the same machine.
 
-Every task of `benchmarks.tasks` does a fixed amount of work. Each version runs in a separate process; the
+Every task of `benchmarks.tasks` does a fixed amount of work, and times are compared; a search has a fixed
+time, and the values it reaches are compared. Each version runs in a separate process; the
 other process sleeps meanwhile. The order is A B B A A B B A, so that slow changes of the machine affect both
-alike. CPU time is compared, as other processes disturb it least; wall time is recorded beside it.
-The ratio of a benchmark is the median over its pairs. The ratio of the shortest times is printed beside it
+alike. Of the times, CPU time counts, as other processes disturb it least; wall time is recorded beside it.
+The ratio of a benchmark is the median over its pairs. The ratio of the least ones is printed beside it
 as "least". Benchmarks whose ratio is still uncertain are measured again in new processes.
 
 The exit code is 0 if the ratios are within their limits, 1 if one is not, and 2 if a task failed, if
@@ -50,12 +51,19 @@ class Measured:
     number: int = 1  # calls in one timing
     cpu_s: dict[str, list[float]] = field(default_factory=lambda: {BASE: [], HERE: []})
     wall_s: dict[str, list[float]] = field(default_factory=lambda: {BASE: [], HERE: []})
+    values: dict[str, list[float]] = field(default_factory=lambda: {BASE: [], HERE: []})
     problem: str = ""
 
     @property
     def ratios(self) -> list[float]:
-        """The CPU time here over that of the base, for each pair."""
-        return [here / base for base, here in zip(self.cpu_s[BASE], self.cpu_s[HERE], strict=True)]
+        """The CPU time, or the value, here over that of the base, for each pair."""
+        compared = self.compared
+        return [here / base for base, here in zip(compared[BASE], compared[HERE], strict=True)]
+
+    @property
+    def compared(self) -> dict[str, list[float]]:
+        """What is compared: the values of a task that has a fixed time, and the CPU times of all others."""
+        return self.values if self.values[BASE] else self.cpu_s
 
     @property
     def ratio(self) -> float:
@@ -77,8 +85,13 @@ class Measured:
 
     @property
     def ratio_of_least(self) -> float:
-        """The shortest CPU time here over the shortest of the base."""
-        return min(self.cpu_s[HERE]) / min(self.cpu_s[BASE])
+        """The least here over the least of the base."""
+        return min(self.compared[HERE]) / min(self.compared[BASE])
+
+    def text(self, label: str) -> str:
+        """Return the median of what one version has, with its unit."""
+        middle = median(self.compared[label])
+        return f"{middle:.4g} s" if self.values[BASE] else f"{1e3 * middle:.4g} ms"
 
     def row(self) -> dict[str, Any]:
         """Return what is kept in the results."""
@@ -197,17 +210,16 @@ def table(results: Sequence[Measured]) -> list[str]:
     """Return a Markdown table with a row for each task."""
     width = max(len(result.name) for result in results)
     lines = [
-        f"| {'benchmark':{width}} | base, ms | here, ms | ratio | error | least | spread | pairs |",
-        f"|{'-' * (width + 2)}|---------:|---------:|------:|------:|------:|-------:|------:|",
+        f"| {'benchmark':{width}} |       base |       here | ratio | error | least | spread | pairs |",
+        f"|{'-' * (width + 2)}|-----------:|-----------:|------:|------:|------:|-------:|------:|",
     ]
     for result in results:
         if not result.ratios:
             lines.append(f"| {result.name:{width}} | {result.problem}")
             continue
-        base_ms, here_ms = (1e3 * median(result.cpu_s[label]) for label in (BASE, HERE))
         lines.append(
-            f"| {result.name:{width}} | {base_ms:8.4g} | {here_ms:8.4g} | {result.ratio:5.3f} "
-            f"| {result.error:5.3f} | {result.ratio_of_least:5.3f} "
+            f"| {result.name:{width}} | {result.text(BASE):>10} | {result.text(HERE):>10} "
+            f"| {result.ratio:5.3f} | {result.error:5.3f} | {result.ratio_of_least:5.3f} "
             f"| {result.spread:6.3f} | {len(result.ratios):5} |"
             + (f" {result.problem}" if result.problem else "")
         )
@@ -253,6 +265,8 @@ def _measure(measured: Measured, versions: dict[str, Version], repeats: int) -> 
             for label, times in pair.items():
                 measured.cpu_s[label].append(times["cpu_s"])
                 measured.wall_s[label].append(times["wall_s"])
+                if "value" in times:
+                    measured.values[label].append(times["value"])
     except TaskFailed as failure:
         measured.problem = str(failure)
 

@@ -26,9 +26,10 @@ class Worker:
         adapters.leave_out_newer_bounds()
         self._tasks = tasks()
         self._work: Callable[[], Any] = lambda: None
+        self._is_by_value = False
 
     def prepare(self, name: str) -> dict[str, Any]:
-        """Prepare a task and run it twice: the first run loads kernels, the second is timed."""
+        """Prepare a task and run it twice: the first run loads kernels, the second is measured."""
         gc.unfreeze()
         work, facts = self._tasks[name]()
         kept = adapters.derived_values()
@@ -39,20 +40,24 @@ class Worker:
                 values.clear()
             return work()
 
-        self._work = first
-        result = facts(first())
+        self._work, self._is_by_value = first, facts is None
+        result = first() if facts is None else facts(first())
         # A collection during a timed run then visits that run's objects only.
         gc.collect()
         gc.freeze()
-        return {"result": result} | self.run(1)
+        return {"result": None if facts is None else result} | self.run(1)
 
     def run(self, number: int) -> dict[str, float]:
-        """Return CPU and wall time of one call, out of `number` calls; child processes are included."""
+        """Return CPU and wall time of one call, out of `number` calls; child processes are included.
+
+        Of a task with a fixed time, also the value it reaches in that time.
+        """
         gc.collect()
         cpu, wall = _cpu_s(), time.perf_counter()
         for _ in range(number):
-            self._work()
-        return {"cpu_s": (_cpu_s() - cpu) / number, "wall_s": (time.perf_counter() - wall) / number}
+            result = self._work()
+        times = {"cpu_s": (_cpu_s() - cpu) / number, "wall_s": (time.perf_counter() - wall) / number}
+        return times | ({"value": result} if self._is_by_value else {})
 
 
 def _cpu_s() -> float:

@@ -12,14 +12,17 @@ from benchmarks.interleaved import BASE, HERE, Measured, TaskFailed, Version, _m
 class FakeVersion(Version):
     """Answers as a worker would, with given times."""
 
-    def __init__(self, *times_s: float, result: Any = 1.0, error: str = "") -> None:
+    def __init__(
+        self, *times_s: float, result: Any = 1.0, error: str = "", value: float | None = None
+    ) -> None:
         self._times_s, self._result, self._error = cycle(times_s), result, error
+        self._value = {} if value is None else {"value": value}
 
     def ask(self, method: str, argument: object) -> dict[str, Any]:
         if self._error:
             raise TaskFailed(self._error)
         time_s = next(self._times_s)
-        return {"result": self._result, "cpu_s": time_s, "wall_s": time_s}
+        return {"result": self._result, "cpu_s": time_s, "wall_s": time_s} | self._value
 
 
 def measured(base: Version, here: Version, name: str = "a/b") -> Measured:
@@ -37,6 +40,12 @@ def test_the_ratio_is_here_over_base() -> None:
     assert result.ratio == pytest.approx(2)
     assert result.error == pytest.approx(0)
     assert len(result.ratios) == 6
+
+
+def test_what_searches_reach_in_their_time_is_compared() -> None:
+    result = measured(FakeVersion(0.1, value=300.0), FakeVersion(0.2, value=330.0))
+    assert result.ratio == pytest.approx(1.1)
+    assert (result.text(BASE), result.text(HERE)) == ("300 s", "330 s")
 
 
 @pytest.mark.parametrize(("here_s", "expected"), [(0.08, 0), (0.104, 0), (0.108, 1), (0.2, 1)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from tests.reference.formulas import SLACK, best_case_ticks, remaining_best_case_ticks
+from tests.reference.formulas import SLACK, best_case_ticks, limit_ticks, remaining_best_case_ticks
 
 from ringsched.model import Job, Scenario
 
@@ -96,11 +96,11 @@ def charges(scenario: Scenario) -> dict[str, int]:
 
 
 def _estimate(scenario: Scenario, job: Job, best: float) -> float:
-    """rho_hat in ticks; of a running job the part of it that remains."""
+    """rho_hat in ticks, no more than the job may run; of a running job the part of it that remains."""
     if job.estimate_s is None:
         return best
     whole = job.estimate_s / scenario.time.slot_s if scenario.time.slotted else job.estimate_s
-    return whole * (job.remaining_iterations / job.iterations)
+    return min(whole * (job.remaining_iterations / job.iterations), float(limit_ticks(scenario, job)))
 
 
 def choose(

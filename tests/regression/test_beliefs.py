@@ -8,6 +8,7 @@ from tests.scenarios import cluster, job, scenario
 import ringsched
 from ringsched.engine.problem import problem_of
 from ringsched.online.ahead import believed_problem
+from ringsched.rules.shared import charges
 
 
 def believed(case: ringsched.Scenario) -> list[int]:
@@ -61,3 +62,9 @@ def test_an_estimate_below_one_iteration_charges_one_iteration() -> None:
     case = scenario(cluster(1, 1), *jobs, time={"model": "continuous"})
     plan = ringsched.simulate(case, "lwf", order="fifo").plan()
     assert [list(job.gpus) for job in plan.jobs] == [["s1"], ["s0"], ["s1"]]
+
+
+def test_an_estimate_beyond_the_time_limit_charges_no_more_than_the_limit() -> None:
+    """The job is ended after 2 s, whatever it was estimated to take; so GPUs are charged in proportion."""
+    case = scenario(cluster(2), job("a", 1, 50, estimate_s=9, limit_s=2), job("b", 1, 20, estimate_s=2))
+    assert charges(problem_of(case)).tolist() == [2_000_000, 2_000_000]

@@ -208,3 +208,12 @@ def test_minutes_are_suggested() -> None:
 def test_a_share_in_percent_is_explained() -> None:
     said = sentence(run("generate", "poisson", "--load", "90%"))
     assert "--load must be a number such as 0.9, not '90%'" in said
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate"])
+def test_slots_so_short_that_a_submit_is_infinitely_many(command: str, tmp_path: Path) -> None:
+    """It printed a traceback: cannot convert float NaN to integer."""
+    jobs = [FULL["jobs"][0] | {"submit_s": 1.5}]
+    short = FULL | {"time": {"model": "slotted", "slot_s": 5e-324}, "jobs": jobs}
+    said = sentence(run(command, write_json(tmp_path, short)))
+    assert said.endswith(": the job may end too late to be counted exactly")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Slack for ratios that are whole numbers but for rounding.
 SLACK = 1e-9
+_MOST_UNITS = 1e300  # more than can be counted, but a number
 
 
 @part
@@ -88,19 +89,23 @@ class Clock:
         """Return the instant at which a job enters the queue: at its submit, or the next slot boundary."""
         if not self.slotted:
             return submit_s
-        ratio = submit_s / self.unit_s
+        ratio = self._ratio(submit_s)
         return math.ceil(ratio - SLACK - 2 * math.ulp(ratio))  # at Unix times a ratio itself is rounded
 
     def floor(self, time_s: float) -> float:
         """Return the last slot boundary up to a time, or the time itself."""
         if not self.slotted:
             return time_s
-        ratio = time_s / self.unit_s
+        ratio = self._ratio(time_s)
         return math.floor(ratio + SLACK + 2 * math.ulp(ratio))
 
     def instant(self, start_s: float) -> float:
         """Return the instant written as `start_s` in a plan."""
-        return round(start_s / self.unit_s) if self.slotted else start_s
+        return round(self._ratio(start_s)) if self.slotted else start_s
+
+    def _ratio(self, time_s: float) -> float:
+        """Return how many slots a time is; where slots are so short that it is infinite, very many."""
+        return min(time_s / self.unit_s, _MOST_UNITS)
 
     def same_instant_until(self, time: float) -> float:
         """Return the latest instant that counts as the same as `time` among completions."""

@@ -241,7 +241,8 @@ def _after(facts: Facts, begin: float, amount: Callable[[int], int], capacity: i
 
 
 def _released(facts: Facts, release: float) -> Iterator[int]:
-    found = [at for at, each in enumerate(facts.releases) if each >= release]
+    slack = facts.clock.merge_slack(release)  # a stated instant is rounded
+    found = [at for at, each in enumerate(facts.releases) if each + slack >= release]
     if not found:
         raise BadTerms("counts from an instant at or after which no job is released")
     yield from found

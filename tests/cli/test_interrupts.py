@@ -19,7 +19,7 @@ from ringsched.cli import interrupts
 
 # A command that is given the signal in the middle of something, and then would go on for ten minutes.
 SCRIPT = """
-import ctypes, os, signal, sys, time
+import ctypes, os, signal, sys, threading, time
 import click
 
 from ringsched.cli.main import main, ringsched
@@ -29,13 +29,19 @@ def interrupt():
     os.kill(os.getpid(), NUMBER)
     time.sleep(1)
 
+def start_slowly(self):
+    threading.Thread.start(self)
+    time.sleep(1)
+
 class Finalised:
     def __del__(self):
         interrupt()
 
 @click.command("work")
 def work():
-    if sys.argv[2] == "callback":
+    if sys.argv[2] == "callback on a busy machine":
+        threading.Timer.start = start_slowly
+    if sys.argv[2].startswith("callback on") or sys.argv[2] == "callback":
         ctypes.CFUNCTYPE(None)(interrupt)()
     elif sys.argv[2] == "finaliser":
         Finalised()
@@ -71,13 +77,19 @@ def ended(folder: Path, number: str, inside: str) -> subprocess.CompletedProcess
     )
 
 
-@pytest.mark.parametrize("inside", ["callback", "callback that matters", "finaliser", "exec", "error"])
+CASES = ["callback", "callback on a busy machine", "callback that matters", "finaliser", "exec", "error"]
+
+
+@pytest.mark.parametrize("inside", CASES)
 @pytest.mark.parametrize(
     ("number", "said", "code"),
     [("SIGINT", "Error: interrupted", 130), ("SIGTERM", "stopped by SIGTERM", 143)],
 )
 def test_signal_in_the_middle_of(tmp_path: Path, inside: str, number: str, said: str, code: int) -> None:
-    """A callback and a finaliser lost it; after `exec` Python ended itself by SIGINT, with -2."""
+    """A callback and a finaliser lost it; after `exec` Python ended itself by SIGINT, with -2.
+
+    On a busy machine the signal that was to be raised again came while the first was still being noted.
+    """
     done = ended(tmp_path, number, inside)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", f"{said}\n")
 

@@ -91,5 +91,16 @@ def _on_lost(lost: Any) -> None:
 
 
 def _raise_again() -> None:
+    """Send the signal again, once the hook has ended: what is raised within it is lost for good."""
+    while _is_in_hook():
+        _answered.wait(AGAIN_S)
     if not _answered.is_set():
         os.kill(os.getpid(), _received[0])
+
+
+def _is_in_hook() -> bool:
+    """Whether the main thread is in `_on_lost`: on a busy machine it takes long to start a thread."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None and frame.f_code is not _on_lost.__code__:
+        frame = frame.f_back
+    return frame is not None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from llvmlite import ir
@@ -182,10 +182,10 @@ def call_with(kernel: Any, records: tuple[Any, ...], *numbers: float) -> Callabl
     )
     # These keep what they point to.
     places = [None if struct is None else ctypes.byref(struct) for struct in structs]
-    places = [ctypes.byref(result), ctypes.byref(error), *places]
+    bound = partial(native, ctypes.byref(result), ctypes.byref(error), *places)
 
     def call(*numbers: float) -> int:
-        status = native(*places, *numbers)
+        status = bound(*numbers)
         assert status == 0  # kernels raise nothing
         return result.value
 

@@ -43,12 +43,19 @@ class OnlineCluster:
         self._exact = believed is problem
         self._stage = stage
         self._steps = {BEST_FIT: self._stepping(stage)}  # by placement rule
-        self._release = stage.queue.release.tolist()
+        # What Python reads at every event is read through these: an array would make an object of NumPy's.
+        self._now: Sequence[float] = _view(stage.state.now)
+        self._counts: Sequence[int] = _view(stage.state.counts)
+        self._holder: Sequence[int] = _view(stage.state.holder)
+        self._course_counts: Sequence[int] = _view(stage.course.counts)
+        self._promised: Sequence[float] = _view(stage.course.promise)
         self._arrivals = stage.queue.arrivals.tolist()
+        self._arrive_at = [*stage.queue.release[stage.queue.arrivals].tolist(), math.inf]
         own_order = getattr(policy, "order", None)
         self._order: Callable[[JobView], Any] | None = own_order if callable(own_order) else None
         self._known: dict[int, JobView] = {}  # jobs that have been submitted
-        self._number: dict[str, int] = {}  # of each of them
+        self._waits: dict[str, int] = {}  # the numbers of waiting jobs
+        self._found: Gpus | None = None  # what `find_gpus` has found last, if it is still what was chosen
         self._queue = LiveQueue(stage.queue.job_at)  # which serves ranks in other simulations, and none here
         self._begun: list[int] = []  # jobs that started at this instant
         self._held: dict[int, RunningJob] = {}
@@ -59,6 +66,7 @@ class OnlineCluster:
         self._links: Mapping[str, LinkView] | None = None
         self._wake = math.inf
         self._promise: Promise | None = None  # the last one
+        self._promise_of: tuple[int, str, float, int] | None = None
         self._num_arrived = 0
         for job in problem.running:
             self._know(job)
@@ -67,7 +75,7 @@ class OnlineCluster:
     @property
     def now_s(self) -> float:
         """The present instant, counted as `submit_s`."""
-        return float(self._problem.seconds_at(float(self._stage.state.now[0])))
+        return float(self._problem.seconds_at(self._now[0]))
 
     @property
     def queue(self) -> LiveQueue:
@@ -106,17 +114,17 @@ class OnlineCluster:
     @property
     def idle_gpus(self) -> int:
         """How many GPUs are idle."""
-        return int(self._stage.state.counts[NUM_IDLE])
+        return self._counts[NUM_IDLE]
 
     def find_gpus(self, job: JobView, rule: str = BEST_FIT) -> Gpus | None:
         """Return the GPUs that a placement rule chooses for a waiting job now, or None if it has to wait."""
-        state = self._stage.state
-        if job.gpus > state.counts[NUM_IDLE]:
+        if job.gpus > self._counts[NUM_IDLE]:
             return None
-        number = self._waiting(job)
-        if not self._do(FIND, number, rule=rule):
+        self._found = None
+        if not self._do(FIND, self._waiting(job), rule=rule):
             return None
-        return Gpus(self._problem, tuple(state.chosen[: job.gpus].tolist()))
+        self._found = Gpus(self._problem, tuple(self._stage.state.chosen[: job.gpus].tolist()))
+        return self._found
 
     def start(self, job: JobView, gpus: Mapping[str, Sequence[int]]) -> None:
         """Start a waiting job on idle GPUs, given by server name."""
@@ -125,8 +133,9 @@ class OnlineCluster:
         is_first = self._queue.place(number) == 0
         self._do(START if is_first else PASS, number)
         self._queue.remove(number)
+        del self._waits[job.name]
         self._begun.append(number)
-        self._running = self._servers = None
+        self._running = self._servers = self._found = None
 
     def promise(self, job: JobView, rule: str = BEST_FIT) -> Promise:
         """Return when a waiting job finds GPUs by the rule, if no other job starts before it.
@@ -134,19 +143,15 @@ class OnlineCluster:
         With exact estimates a promise is valid until another job is promised its start, or the first of
         the queue starts. Else it is computed again at every call.
         """
-        number, course = self._waiting(job), self._stage.course
-        if course.counts[PROMISED] != number or not self._exact:
+        number = self._waiting(job)
+        if self._course_counts[PROMISED] != number or not self._exact:
             self._do(PROMISE, number, rule=rule)
-        start_s = float(self._problem.seconds_at(float(course.promise[0])))
-        said, spare = self._promise, int(course.counts[EXTRA])
-        if said is None or (said.job, said.rule, said.start_s, said.spare_gpus) != (
-            job,
-            rule,
-            start_s,
-            spare,
-        ):
-            said = self._promise = Promise(job=job, start_s=start_s, spare_gpus=spare, rule=rule)
-        return said
+        said = number, rule, self._promised[0], self._course_counts[EXTRA]
+        if self._promise is None or said != self._promise_of:
+            start_s = float(self._problem.seconds_at(self._promised[0]))
+            self._promise_of = said
+            self._promise = Promise(job=job, start_s=start_s, spare_gpus=said[-1], rule=rule)
+        return self._promise
 
     def candidates(self, promise: Promise) -> Iterator[JobView]:
         """Yield the jobs behind the promised one that end by its start, or leave enough GPUs, in order.
@@ -154,8 +159,8 @@ class OnlineCluster:
         By their estimates in the best case, so that not each of them keeps the promise on its GPUs.
         """
         at = self._queue.place(self._waiting(promise.job)) + 1
-        latest = self._problem.clock.same_instant_until(float(self._stage.course.promise[0]))
-        while self.idle_gpus:
+        latest = self._problem.clock.same_instant_until(self._promised[0])
+        while self._counts[NUM_IDLE]:
             at = self._do(NEXT, at, len(self._queue), wake=latest)
             if at == NO_JOB:
                 return
@@ -176,7 +181,7 @@ class OnlineCluster:
         """Ask the policy at this time at the latest, even if nothing happens."""
         # A slot is an integer, for which the kernel would be compiled again.
         instant = float(self._problem.instant_at(number(time_s, "time_s")))
-        if instant > self._stage.state.now[0]:
+        if instant > self._now[0]:
             self._wake = min(self._wake, instant)
 
     # For the loop that runs the simulation, not for policies.
@@ -189,9 +194,9 @@ class OnlineCluster:
                 f"policy {name_of(self._policy)!r}: it started no job although nothing runs and "
                 f"{len(self._queue)} wait; the first is {self._queue[0].name!r}"
             )
-        self._running = self._servers = None
+        self._running = self._servers = self._found = None
         self._begun.clear()
-        if self._stage.state.now[0] >= self._wake:
+        if self._now[0] >= self._wake:
             self._wake = math.inf
         self._arrive()
         return status == MORE
@@ -239,45 +244,53 @@ class OnlineCluster:
 
     def _choose(self, job: int, gpus: Mapping[str, Sequence[int]]) -> None:
         state, arrays = self._stage.state, self._stage.arrays
-        numbers: Sequence[int]
-        if (
+        is_known = (
             isinstance(gpus, Gpus)
             and len(gpus.numbers) == arrays.gpus[job]
             and not arrays.permits.restricted[job]
-            and all(state.holder[gpu] == IDLE for gpu in gpus.numbers)
-        ):
+        )
+        if is_known and gpus is self._found:  # they are chosen, and idle
+            return
+        numbers: Sequence[int]
+        if is_known and isinstance(gpus, Gpus) and all(self._holder[gpu] == IDLE for gpu in gpus.numbers):
             numbers = gpus.numbers
         else:
             numbers = sorted(checked_gpus(self._policy, self._problem, self._gpus, job, gpus))
         state.chosen[: len(numbers)] = numbers
+        self._found = None
 
     def _arrive(self) -> None:
-        now, at = float(self._stage.state.now[0]), self._num_arrived
-        while at < len(self._arrivals) and self._release[self._arrivals[at]] <= now:
+        now, at = self._now[0], self._num_arrived
+        if self._arrive_at[at] > now:
+            return
+        while self._arrive_at[at] <= now:
             job = self._arrivals[at]
             view = self._know(job)
-            key = self._release[job] if self._order is None else self._order(view)
+            key = self._arrive_at[at] if self._order is None else self._order(view)
             self._queue.add(job, view, key)
+            self._waits[view.name] = job
             at += 1
-        if at > self._num_arrived:
-            counts = self._stage.course.counts
-            counts[NUM_ARRIVED] = at
-            counts[NUM_WAITING] += at - self._num_arrived
-            self._num_arrived = at
+        counts = self._stage.course.counts
+        counts[NUM_ARRIVED] = at
+        counts[NUM_WAITING] += at - self._num_arrived
+        self._num_arrived = at
 
     def _know(self, job: int) -> JobView:
         view = self._known[job] = job_view(self._believed, job)
-        self._number[view.name] = job
         return view
 
     def _waiting(self, job: JobView) -> int:
-        found = self._number.get(job.name)
-        if found is None or not self._queue.waits(found):
+        number = self._waits.get(job.name)
+        if number is None:
             raise PolicyError(f"policy {name_of(self._policy)!r}: job {job.name!r} does not wait")
-        return found
+        return number
 
     def _view(self, job: int) -> RunningJob:
         stage, first = self._stage, self._stage.arrays.gpu_first
         held = tuple(stage.state.gpus_of[first[job] : first[job + 1]].tolist())
         start_s = float(self._problem.seconds_at(float(stage.state.start[job])))
         return RunningJob(self._known[job], Gpus(self._problem, held), start_s, self._problem, stage, job)
+
+
+def _view(array: Any) -> Any:
+    return memoryview(array)

@@ -63,10 +63,6 @@ class LiveQueue(Sequence[JobView]):
         self._numbers[at : len(self) - 1] = self._numbers[at + 1 : len(self)]
         del self._entries[at], self._views[number], self._keys[number]
 
-    def waits(self, number: int) -> bool:
-        """Whether the job of that number waits."""
-        return number in self._views
-
     def place(self, number: int) -> int:
         """Return how many jobs are before a waiting one."""
         return bisect_left(self._entries, (self._keys[number], number))

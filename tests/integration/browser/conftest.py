@@ -70,7 +70,7 @@ class Visit:
 
     def open(self, path: Path) -> None:
         self.page.goto(path.as_uri())
-        self.page.wait_for_function("document.documentElement.dataset.ready")
+        self.page.wait_for_function("() => document.documentElement.dataset.ready")
 
 
 Opener = Callable[..., Visit]

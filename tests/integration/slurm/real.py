@@ -139,10 +139,13 @@ class Real:
         time.sleep(2)
         self.commands.tell("scontrol", "update", f"jobid={job_id}", "StartTime=now")
 
-    def wait(self, condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    def wait(
+        self, condition: Callable[[], bool], timeout_s: float = 30.0, said: Callable[[], str] = lambda: ""
+    ) -> None:
+        """Wait for something; if it does not come, fail with what was said meanwhile."""
         end_s = time.monotonic() + timeout_s
         while not condition():
-            assert time.monotonic() < end_s, "waited in vain"
+            assert time.monotonic() < end_s, f"waited in vain\n{said()}"
             time.sleep(0.05)
 
 

@@ -123,7 +123,11 @@ def test_fail_over(real: Real, term_s: int) -> None:
         active.end()
         died_s = time.monotonic()
         job_id = real.sbatch("job", 16, "--gpus=16")
-        real.wait(lambda: job_id in other.released(), 60)
+        real.wait(
+            lambda: job_id in other.released(),
+            60,
+            said=lambda: f"{active.folder}:\n{active.said()}\n{other.folder}:\n{other.said()}",
+        )
         print(f"taken over after {time.monotonic() - died_s:.1f} s")
         real.wait(lambda: len(real.runs()) == 1)
     assert active.released() == []

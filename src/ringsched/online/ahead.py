@@ -217,7 +217,7 @@ def _is_late_among(stage: Stage, job: int, link: int, num_jobs: int, num_servers
 def _outlasts(stage: Stage, job: int, latest: float) -> bool:
     """Whether a running job of the ghost ends after `latest`, even with its links for itself from now on."""
     believed, ghost = stage.believed, stage.ghost
-    if ghost.finish[job] <= latest:  # it is there as it is
+    if ghost.finish[job] <= latest:  # with its links for itself it ends no later
         return False
     links, traffic = believed.links, ghost.traffic
     tau = tau_at(links, job, alone_gbps(links, traffic, job), traffic.num_servers[job])

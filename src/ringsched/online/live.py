@@ -43,12 +43,12 @@ class OnlineCluster:
         self._exact = believed is problem
         self._stage = stage
         self._steps = {BEST_FIT: self._stepping(stage)}  # by placement rule
-        # What Python reads at every event is read through these: an array would make an object of NumPy's.
-        self._now: Sequence[float] = _view(stage.state.now)
-        self._counts: Sequence[int] = _view(stage.state.counts)
-        self._holder: Sequence[int] = _view(stage.state.holder)
-        self._course_counts: Sequence[int] = _view(stage.course.counts)
-        self._promised: Sequence[float] = _view(stage.course.promise)
+        # What is read at every event: an array would make an object of NumPy's for each number.
+        self._now: Sequence[float] = _plain_numbers(stage.state.now)
+        self._counts: Sequence[int] = _plain_numbers(stage.state.counts)
+        self._holder: Sequence[int] = _plain_numbers(stage.state.holder)
+        self._course_counts: Sequence[int] = _plain_numbers(stage.course.counts)
+        self._promised: Sequence[float] = _plain_numbers(stage.course.promise)
         self._arrivals = stage.queue.arrivals.tolist()
         self._arrive_at = [*stage.queue.release[stage.queue.arrivals].tolist(), math.inf]
         own_order = getattr(policy, "order", None)
@@ -66,7 +66,7 @@ class OnlineCluster:
         self._links: Mapping[str, LinkView] | None = None
         self._wake = math.inf
         self._promise: Promise | None = None  # the last one
-        self._promise_of: tuple[int, str, float, int] | None = None
+        self._promise_of: tuple[int, str, float, int] | None = None  # its job, rule, instant and spare GPUs
         self._num_arrived = 0
         for job in problem.running:
             self._know(job)
@@ -292,5 +292,6 @@ class OnlineCluster:
         return RunningJob(self._known[job], Gpus(self._problem, held), start_s, self._problem, stage, job)
 
 
-def _view(array: Any) -> Any:
+def _plain_numbers(array: Any) -> Any:
+    """Return an array as a sequence of Python's numbers that follows its changes."""
     return memoryview(array)

@@ -213,6 +213,20 @@ def test_what_a_policy_must_not_do_is_one_sentence(what: Any, message: str) -> N
     assert "\n" not in str(raised.value)
 
 
+def test_found_gpus_are_for_one_job() -> None:
+    """They are not checked again where they were just found; a second job must not get them for that."""
+
+    def start_both(cluster: Any) -> None:
+        first, second = cluster.queue
+        gpus = cluster.find_gpus(first)
+        cluster.start(first, gpus)
+        cluster.start(second, gpus)
+
+    case = scenario(cluster(4), job("a", 1, 10), job("b", 1, 10))
+    with pytest.raises(PolicyError, match="is not idle"):
+        ringsched.simulate(case, Does(start_both))
+
+
 def test_a_job_with_labels_starts_only_where_it_may() -> None:
     plain = cluster(1, 1)
     labelled = plain.replace(servers=(plain.servers[0], plain.servers[1].replace(labels={"disk": "ssd"})))

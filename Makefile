@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the testbed measures time and must run alone
-.PHONY: help demo test integration testbed kernels check format lint words types layers nightly bench ratio pictures docs clean
+.PHONY: help demo test integration testbed kernels check format lint words types layers nightly nightly-long nightly-testbed nightly-python bench ratio pictures docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -62,8 +62,15 @@ KERNEL_TESTS := $(addprefix tests/,analysis bounds contention differential engin
 
 # What `check` has not run: the other tests would be the same again.
 nightly: kernels ## the long runs, properties with fresh random examples, and the kernels as plain Python
+	@$(MAKE) --keep-going nightly-long nightly-testbed nightly-python # a failure of one hides none of another
+
+nightly-long:
 	HYPOTHESIS_PROFILE=search $(PYTEST) -m "(slow or hypothesis) and not testbed"
+
+nightly-testbed:
 	$(BIN)/python -m pytest -m testbed tests/calibrate
+
+nightly-python:
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow and not testbed" $(KERNEL_TESTS)
 
 bench: $(VENV)/.dev kernels ## measure, keep the results, write the figures into README and docs; about 25 minutes

@@ -217,3 +217,12 @@ def test_slots_so_short_that_a_submit_is_infinitely_many(command: str, tmp_path:
     short = FULL | {"time": {"model": "slotted", "slot_s": 5e-324}, "jobs": jobs}
     said = sentence(run(command, write_json(tmp_path, short)))
     assert said.endswith(": the job may end too late to be counted exactly")
+
+
+def test_an_end_that_is_beyond_all_numbers(tmp_path: Path) -> None:
+    """Python warned of an overflow: the submit and the duration are numbers, but their sum is not."""
+    late = FULL["jobs"][0] | {"submit_s": 1.7e308, "iterations": 10**6, "backward_ms": 1e305}
+    said = sentence(
+        run("plan", write_json(tmp_path, FULL | {"time": {"model": "continuous"}, "jobs": [late]}))
+    )
+    assert said.endswith(": the job may end too late to be counted exactly")

@@ -308,7 +308,8 @@ def _worst_cases(problem: Problem, iterations: Integers) -> NDArray[Any]:
             )
     durations = _durations(problem, iterations, rates)
     # No earlier than a job can end, by the slot in which it enters.
-    ends = problem.columns.release + (problem.origin + durations)
+    with np.errstate(over="ignore"):  # refused as too late
+        ends = problem.columns.release + (problem.origin + durations)
     if not _is_countable(clock, float(ends.max(initial=0.0)) * (1 + SLACK)):
         for at, duration in enumerate(durations.tolist()):
             if not _is_countable(clock, clock.units(jobs[at].submit_s) + duration):

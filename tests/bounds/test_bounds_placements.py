@@ -10,7 +10,8 @@ import pytest
 from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Plan, Scenario, Server, lower_bounds
+from ringsched import Plan, Scenario, Server, Workload, lower_bounds
+from ringsched.bounds import priced_placements
 from ringsched.bounds.link_time import levels_of, nodes_at
 from ringsched.bounds.ways import running_ends, ways_of
 from ringsched.engine.problem import problem_of
@@ -182,3 +183,26 @@ def test_no_job_starts_before_its_servers_are_open() -> None:
         assert plan.gap == 1
     late = replace(found(problem, "best-cases", "mean-completion"), value_s=9.6)
     assert not ringsched.verify(problem, replace(plan, bounds=(late,))).valid
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_cells_are_halved_and_starts_left_out_without_loss(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finer prices are better than coarse ones, and about as good as if all starts were in the program."""
+
+    def value_s() -> float:
+        servers = ringsched.Cluster.of_servers(8, 8, inter_server_gbps=25.0)
+        drawn = ringsched.generate(
+            Workload(name="world", jobs=50, sizes="3:1,5:1,6:1,12:1", cluster=servers), seed=seed
+        )
+        return found(drawn, "priced-placements", "mean-completion").value_s
+
+    monkeypatch.setattr(priced_placements, "MOST_CELLS", 2 * priced_placements.MOST_COARSE)
+    fine_s = value_s()
+    with monkeypatch.context() as patch:
+        patch.setattr(priced_placements, "MOST_CELLS", priced_placements.MOST_COARSE)
+        coarse_s = value_s()
+    monkeypatch.setattr(priced_placements, "NEAR", float("inf"))
+    assert coarse_s * 1.0005 < fine_s
+    assert fine_s == pytest.approx(value_s(), rel=2e-4)

@@ -5,11 +5,16 @@ in the last d before C. All jobs together take no more than there is, so they pa
 all of it. The weighted sum of ends is then at least the sum over the jobs of weight x end + payment, each job
 at the end and the placement that are best for it alone, less the price of all there is. Any prices will do.
 The best are the dual values of a linear program, but the bound does not rest on how well that was solved.
+
+The program is first solved for a coarse grid of cells. Then all cells are halved, several times. A finer
+program has only starts that cost little more than the best one at the prices found before, so it stays small.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +27,14 @@ from ringsched.model import Bound
 from ringsched.model.objective import Objective
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
-MOST_CELLS, LEAST_CELLS = 48, 8
-EFFORT = 9_000  # cells x ways
+MOST_COARSE, LEAST_COARSE, COARSE_EFFORT = 24, 8, 9_000  # cells at first, and cells x ways
+MOST_CELLS, FINE_EFFORT = 192, 120_000
 MOST_WAYS = 5_000
+MOST_ROUNDS = 4  # of adding starts to one program
+NEAR = 3.0  # cells: a start that costs no more than such a delay is offered
 DIGITS = 5  # of a price
 SPARE = 1.3  # how much longer than the work the prices last
 
@@ -41,13 +50,10 @@ def priced_placements(problem: Problem, objective: Objective) -> Bound | None:
     total = math.fsum(weights[job] * end for job, end in ways.running.items())
     terms: dict[str, tuple[float, ...]] = {}
     if ways.queued:
-        grid = _grid(problem, ways)
-        resources = resources_of(problem, ways, levels_of(problem), grid)
-        weight = np.array([weights[way.job] for way in ways.queued])
-        prices = _prices(ways, weight, resources, grid)
-        total += value(ways, weight, resources, prices, grid)
-        terms["instants_s"] = tuple(seconds(grid).tolist())
-        for resource, price in zip(resources, prices, strict=True):
+        prices = _best_prices(problem, ways, weights)
+        total += prices.value
+        terms["instants_s"] = tuple(seconds(prices.grid).tolist())
+        for resource, price in zip(prices.resources, prices.of_each, strict=True):
             if price.any():
                 terms[resource.name] = tuple(price.tolist())
     submits_s = math.fsum(
@@ -57,46 +63,76 @@ def priced_placements(problem: Problem, objective: Objective) -> Bound | None:
     return Bound(name="priced-placements", value_s=seconds(total) - submits_s, terms=terms)
 
 
-def value(ways: Ways, weight: Floats, resources: list[Resource], prices: list[Floats], grid: Floats) -> float:
-    """Return the sum over the queued jobs of weight x end + payment, less the price of all there is.
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The ways of the queued jobs, as columns."""
 
-    Payments are linear in the end as long as no part of the run begins or ends at the edge of a cell.
-    """
-    start, duration = _columns(ways)
-    lengths = [duration, *(resource.length for resource in resources if not resource.may_rise)]
-    edges = np.tile(grid, (len(start), 1))
-    ends = np.concatenate((edges, *(edges + length[:, None] for length in lengths), start[:, None]), axis=1)
-    ends = np.maximum(ends, (start + duration)[:, None])
-    cost = weight[:, None] * ends
-    available = []
-    for resource, price in zip(resources, prices, strict=True):
-        if price.any():
-            rent = np.concatenate(([0.0], np.cumsum(price * np.diff(grid))))
-            paid = np.interp(ends, grid, rent) - np.interp(ends - resource.length[:, None], grid, rent)
-            cost += resource.amount[:, None] * paid
-            available.append(math.fsum(resource.capacity * price * np.diff(grid)))
-    best: dict[int, float] = {}
-    for way, least in zip(ways.queued, cost.min(axis=1).tolist(), strict=True):
-        best[way.job] = min(best.get(way.job, math.inf), least)
-    return math.fsum(best.values()) - math.fsum(available)
+    job: Integers  # of each way, numbered from 0
+    first: Integers  # of each job: its first way; the others follow
+    gpus: Integers
+    start: Floats
+    duration: Floats
+    weight: Floats
+
+    def least(self, cost: Floats) -> Floats:
+        """Return the least cost of each job, from those of its ways at several ends."""
+        least: Floats = np.minimum.reduceat(cost.min(axis=1), self.first)
+        return least
 
 
-def _columns(ways: Ways) -> tuple[Floats, Floats]:
-    start, duration = ([getattr(way, name) for way in ways.queued] for name in ("start", "duration"))
-    return np.array(start, dtype=np.float64), np.array(duration, dtype=np.float64)
+@dataclass(frozen=True, slots=True)
+class _Prices:
+    """A price of each resource in each cell of time."""
+
+    grid: Floats
+    resources: Sequence[Resource]
+    of_each: Sequence[Floats]
+    value: float = -math.inf  # the least total of the queued jobs, less the price of all there is
+
+    def cost(self, columns: _Columns, ends: Floats) -> Floats:
+        """Return weight x end + payment of each way at these ends."""
+        cost: Floats = columns.weight[:, None] * ends
+        for resource, price in zip(self.resources, self.of_each, strict=True):
+            if price.any():
+                rent = np.concatenate(([0.0], np.cumsum(price * np.diff(self.grid))))
+                unpaid = np.interp(ends - resource.length[:, None], self.grid, rent)
+                cost += resource.amount[:, None] * (np.interp(ends, self.grid, rent) - unpaid)
+        return cost
 
 
-def _grid(problem: Problem, ways: Ways) -> Floats:
+def _best_prices(problem: Problem, ways: Ways, weights: Floats) -> _Prices:
+    """Return the best prices that are found, for ever smaller cells."""
+    levels, columns, num_ways = levels_of(problem), _columns(problem, ways, weights), len(ways.queued)
+    grid = _grid(problem, ways, columns, max(LEAST_COARSE, min(MOST_COARSE, COARSE_EFFORT // num_ways)))
+    best = latest = _solved(columns, resources_of(problem, ways, levels, grid), grid, None)
+    while 2 * (len(grid) - 1) <= min(MOST_CELLS, FINE_EFFORT // num_ways):
+        grid = np.sort(np.concatenate((grid, (grid[:-1] + grid[1:]) / 2)))
+        latest = _solved(columns, resources_of(problem, ways, levels, grid), grid, latest)
+        best = max(best, latest, key=lambda prices: prices.value)
+    return best
+
+
+def _columns(problem: Problem, ways: Ways, weights: Floats) -> _Columns:
+    jobs = np.array([way.job for way in ways.queued])
+    _, first, job = np.unique(jobs, return_index=True, return_inverse=True)
+    return _Columns(
+        job=job,
+        first=first,
+        gpus=np.array(problem.gpus)[jobs],
+        start=np.array([way.start for way in ways.queued], dtype=np.float64),
+        duration=np.array([way.duration for way in ways.queued], dtype=np.float64),
+        weight=weights[jobs],
+    )
+
+
+def _grid(problem: Problem, ways: Ways, columns: _Columns, num_cells: int) -> Floats:
     """Return the edges of the cells: some of the instants at which something can happen, and even steps."""
-    num_cells = max(LEAST_CELLS, min(MOST_CELLS, EFFORT // len(ways.queued)))
-    start, duration = _columns(ways)
-    areas: dict[int, float] = {}
-    for way in ways.queued:
-        areas[way.job] = min(areas.get(way.job, math.inf), problem.gpus[way.job] * way.duration)
-    work = math.fsum(areas.values()) / problem.num_gpus + max(ways.running.values(), default=0.0)
-    last = max(float((start + duration).max()), SPARE * work)
-    ends = (start + duration).tolist() if len(problem.queued) <= FEW_JOBS else []
-    instants = np.unique([0.0, *problem.release, *ways.running.values(), *ends])
+    ends = columns.start + columns.duration
+    areas = columns.least((columns.gpus * columns.duration)[:, None])
+    work = math.fsum(areas) / problem.num_gpus + max(ways.running.values(), default=0.0)
+    last = max(float(ends.max()), SPARE * work)
+    few_ends = ends.tolist() if len(problem.queued) <= FEW_JOBS else []
+    instants = np.unique([0.0, *problem.release, *ways.running.values(), *few_ends])
     number = min(len(instants), num_cells // 2)
     chosen = instants[np.linspace(0, len(instants) - 1, number).astype(np.int64)]
     even = np.linspace(0.0, last, num_cells - number + 1)
@@ -104,34 +140,87 @@ def _grid(problem: Problem, ways: Ways) -> Floats:
     return grid
 
 
-def _prices(ways: Ways, weight: Floats, resources: list[Resource], grid: Floats) -> list[Floats]:
-    """Return the dual values of starts at the edges of cells, rounded; zeros if there is no solution."""
+def _solved(
+    columns: _Columns, resources: Sequence[Resource], grid: Floats, before: _Prices | None
+) -> _Prices:
+    """Return the best prices on a grid; zeros if there is no solution.
+
+    With prices from before, the program has the starts that cost little more than the best at these. Starts
+    that are better at its own prices than those it has are added, and it is solved again.
+    """
+    starts = np.concatenate((np.tile(grid[:-1], (len(columns.start), 1)), columns.start[:, None]), axis=1)
+    possible = starts > columns.start[:, None]
+    possible[:, -1] = True
+    ends = starts + columns.duration[:, None]
+    best = _valued(columns, _Prices(grid, resources, [np.zeros(len(grid) - 1)] * len(resources)))
+    extra, offered = np.zeros_like(ends), possible
+    if before is not None:
+        extra = _extra(columns, before.cost(columns, ends), possible) / columns.weight[:, None]
+        offered = extra <= NEAR * float(np.diff(grid).max())
+    for number in range(MOST_ROUNDS):
+        duals = _duals(columns, resources, grid, ends, offered)
+        if duals is None:  # more than the offered starts are needed
+            offered = possible & (extra <= NEAR * 4 ** (number + 1) * float(np.diff(grid).max()))
+            continue
+        prices = _valued(columns, _Prices(grid, resources, duals))
+        best = max(best, prices, key=lambda each: each.value)
+        cost = prices.cost(columns, ends)
+        missing = ~offered & (_extra(columns, cost, possible, offered) < -1e-9 * np.abs(cost))
+        if not missing.any():
+            break
+        offered = offered | missing
+    return best
+
+
+def _extra(columns: _Columns, cost: Floats, possible: Flags, among: Flags | None = None) -> Floats:
+    """Return how much more than the least cost of its job each start costs; infinity if it is impossible."""
+    least = columns.least(np.where(possible if among is None else among, cost, np.inf))
+    extra: Floats = np.where(possible, cost - least[columns.job][:, None], np.inf)
+    return extra
+
+
+def _valued(columns: _Columns, prices: _Prices) -> _Prices:
+    """Return the prices with their value.
+
+    Payments are linear in the end as long as no part of the run begins or ends at the edge of a cell.
+    """
+    lengths = [columns.duration, *(each.length for each in prices.resources if not each.may_rise)]
+    edges = np.tile(prices.grid, (len(columns.start), 1))
+    ends = np.concatenate((edges, *(edges + each[:, None] for each in lengths)), axis=1)
+    earliest = (columns.start + columns.duration)[:, None]
+    ends = np.maximum(np.concatenate((ends, earliest), axis=1), earliest)
+    payable = [
+        math.fsum(resource.capacity * price * np.diff(prices.grid))
+        for resource, price in zip(prices.resources, prices.of_each, strict=True)
+    ]
+    value = math.fsum(columns.least(prices.cost(columns, ends))) - math.fsum(payable)
+    return _Prices(prices.grid, prices.resources, prices.of_each, value)
+
+
+def _duals(
+    columns: _Columns, resources: Sequence[Resource], grid: Floats, ends: Floats, offered: Flags
+) -> list[Floats] | None:
+    """Return the dual values of the program over the offered starts, rounded; None without a solution."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, vstack
 
-    start, duration = _columns(ways)
-    starts = np.concatenate((np.tile(grid[:-1], (len(start), 1)), start[:, None]), axis=1)
-    possible = starts > start[:, None]
-    possible[:, -1] = True
-    which = np.nonzero(possible)[0]
-    ends = starts[possible] + duration[which]
+    which = np.nonzero(offered)[0]
+    ends = ends[offered]
     rows = []
     for resource in resources:
         begins = np.maximum((ends - resource.length[which])[:, None], grid[:-1])
         overlap = np.maximum(0.0, np.minimum(ends[:, None], grid[1:]) - begins)
         rows.append(csr_matrix((overlap * resource.amount[which][:, None]).T))
-    jobs = np.unique([way.job for way in ways.queued], return_inverse=True)[1][which]
-    columns = np.arange(len(which))
     solved = linprog(
-        weight[which] * ends,
+        columns.weight[which] * ends,
         A_ub=vstack(rows),
         b_ub=np.concatenate([resource.capacity * np.diff(grid) for resource in resources]),
-        A_eq=csr_matrix((np.ones(len(which)), (jobs, columns))),
-        b_eq=np.ones(jobs.max() + 1),
+        A_eq=csr_matrix((np.ones(len(which)), (columns.job[which], np.arange(len(which))))),
+        b_eq=np.ones(len(columns.first)),
         method="highs-ds",
     )
     if solved.status != 0:
-        return [np.zeros(len(grid) - 1) for _ in resources]
+        return None
     duals = np.maximum(0.0, -solved.ineqlin.marginals).reshape(len(resources), -1)
     return [_rounded(resource, dual) for resource, dual in zip(resources, duals, strict=True)]
 

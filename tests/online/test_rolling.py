@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.crowds import crowd
 from tests.effort import examples
+from tests.scenarios import cluster, job, scenario
 
 import ringsched
-from ringsched import Scenario, Simulation, Stop
+from ringsched import Job, Scenario, Simulation, Stop
 from ringsched.engine.problem import problem_of
 from ringsched.engine.state import NOT_STARTED
 from ringsched.model.objective import MEAN_COMPLETION
@@ -45,7 +48,7 @@ def test_the_list_has_every_waiting_job_once(seed: int, error: float) -> None:
     settings = OnlineSettings(order="fifo", backfill=EASY, limits=Limits(iterations=10))
     stage = new_stage(problem, believed, policy_named("free-links", online=True), settings, keys[0])
     exact = believed is problem
-    roller = Roller(believed, stage, settings, keys, exact=exact)
+    roller = Roller(believed, stage, settings, keys)
     listed, counts, status = roller.listed, stage.course.counts, MORE
     with pytest.MonkeyPatch.context() as patch:
         # So that most lists are found by a search.
@@ -114,3 +117,23 @@ def test_the_same_as_plain_python_and_compiled(error: float, monkeypatch: pytest
             monkeypatch.setenv("RINGSCHED_KERNELS", mode)
             finishes.append(rolled(crowd(seed), 20, estimate_error=error, seed=seed).finish_s.tolist())
         assert finishes[0] == finishes[1]
+
+
+def test_a_wrong_estimate_is_known_once_its_job_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the estimate of a job that comes last is exact was known from the beginning."""
+    # So that the list at the beginning tells what is known.
+    monkeypatch.setattr(improving, "MARGINS", {True: -1.0, False: 2.0})
+    chance = random.Random(3)
+    jobs = [
+        job(f"j{at}", chance.choice([1, 2, 3, 5]), chance.randint(20, 90), submit_s=float(at // 4))
+        for at in range(24)
+    ]
+    last = job("last", 2, 30, submit_s=1000.0)
+
+    def starts_s(*others: Job) -> list[float]:
+        case = scenario(cluster(4, 4), *jobs, *others, time={"model": "continuous"})
+        return rolled(case, 50).start_s[: len(jobs)].tolist()
+
+    assert starts_s(last.replace(estimate_s=100.0)) == starts_s(last)
+    short = job("short", 1, 1)  # ends while the others wait
+    assert starts_s(last, short.replace(estimate_s=100.0)) != starts_s(last, short)

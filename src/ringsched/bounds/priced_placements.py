@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,9 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 MOST_COARSE, LEAST_COARSE, COARSE_EFFORT = 24, 8, 9_000  # cells at first, and cells x ways
-MOST_CELLS, FINE_EFFORT = 192, 120_000
+MOST_CELLS, FINE_EFFORT = 192, 300_000  # cells at last, and cells x starts of a program that is refined
 MOST_WAYS = 5_000
+LEAST_GAIN = 0.0005  # of halving the cells, for doing it again
 MOST_ROUNDS = 4  # of adding starts to one program
 NEAR = 3.0  # cells: a start that costs no more than such a delay is offered
 DIGITS = 5  # of a price
@@ -68,7 +69,7 @@ class _Columns:
     """The ways of the queued jobs, as columns."""
 
     job: Integers  # of each way, numbered from 0
-    first: Integers  # of each job: its first way; the others follow
+    first: Integers  # of each job: its first way, before its further ones
     gpus: Integers
     start: Floats
     duration: Floats
@@ -88,6 +89,7 @@ class _Prices:
     resources: Sequence[Resource]
     of_each: Sequence[Floats]
     value: float = -math.inf  # the least total of the queued jobs, less the price of all there is
+    num_starts: int = 0  # of the program that they are from
 
     def cost(self, columns: _Columns, ends: Floats) -> Floats:
         """Return weight x end + payment of each way at these ends."""
@@ -102,12 +104,19 @@ class _Prices:
 
 def _best_prices(problem: Problem, ways: Ways, weights: Floats) -> _Prices:
     """Return the best prices that are found, for ever smaller cells."""
-    levels, columns, num_ways = levels_of(problem), _columns(problem, ways, weights), len(ways.queued)
-    grid = _grid(problem, ways, columns, max(LEAST_COARSE, min(MOST_COARSE, COARSE_EFFORT // num_ways)))
+    levels, columns = levels_of(problem), _columns(problem, ways, weights)
+    num_cells = max(LEAST_COARSE, min(MOST_COARSE, COARSE_EFFORT // len(ways.queued)))
+    grid = _grid(problem, ways, columns, num_cells)
     best = latest = _solved(columns, resources_of(problem, ways, levels, grid), grid, None)
-    while 2 * (len(grid) - 1) <= min(MOST_CELLS, FINE_EFFORT // num_ways):
+    gain = math.inf
+    while (
+        2 * (len(grid) - 1) <= MOST_CELLS
+        and len(grid) * latest.num_starts <= FINE_EFFORT
+        and gain > LEAST_GAIN * abs(latest.value)
+    ):
         grid = np.sort(np.concatenate((grid, (grid[:-1] + grid[1:]) / 2)))
         latest = _solved(columns, resources_of(problem, ways, levels, grid), grid, latest)
+        gain = latest.value - best.value
         best = max(best, latest, key=lambda prices: prices.value)
     return best
 
@@ -162,7 +171,7 @@ def _solved(
         if duals is None:  # more than the offered starts are needed
             offered = possible & (extra <= NEAR * 4 ** (number + 1) * float(np.diff(grid).max()))
             continue
-        prices = _valued(columns, _Prices(grid, resources, duals))
+        prices = _valued(columns, _Prices(grid, resources, duals, num_starts=int(offered.sum())))
         best = max(best, prices, key=lambda each: each.value)
         cost = prices.cost(columns, ends)
         missing = ~offered & (_extra(columns, cost, possible, offered) < -1e-9 * np.abs(cost))
@@ -194,7 +203,7 @@ def _valued(columns: _Columns, prices: _Prices) -> _Prices:
         for resource, price in zip(prices.resources, prices.of_each, strict=True)
     ]
     value = math.fsum(columns.least(prices.cost(columns, ends))) - math.fsum(payable)
-    return _Prices(prices.grid, prices.resources, prices.of_each, value)
+    return replace(prices, value=value)
 
 
 def _duals(

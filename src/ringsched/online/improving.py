@@ -27,8 +27,8 @@ from ringsched.search.starts import OVERTAKING, Manner, Start, keys_of
 MOST_PLANNED = 100  # jobs at the front of the list that a search may move
 MOST_STARTS = 12  # of a search, besides the list as it is
 _SCHEDULES_PER_START = 4
-# By which share of the objective another list must be better than the usual one for the jobs there are now,
-# with exact estimates and with others.
+# By which share of the objective another list must be better than the usual one for the jobs there are now:
+# as long as all estimates have been exact, and afterwards.
 MARGINS = {True: 0.01, False: 0.1}
 USUAL = Manner(FREE, FREE, small_block=True, large_block=True)  # how jobs are placed in the usual list
 _SLICE = 10  # schedules between two looks at the clock
@@ -48,10 +48,9 @@ class Roller:
         stage: Stage,
         settings: OnlineSettings,
         keys: list[Floats],
-        *,
-        exact: bool,
     ) -> None:
-        self._settings, self.exact = settings, exact
+        self._settings, self.exact = settings, True
+        self._wrong = np.flatnonzero(stage.arrays.iterations != stage.believed.iterations)
         self._every = problem.clock.release(settings.every_s)
         self._job_s = problem.pass_s / max(1, problem.num_jobs)
         self._work_s = problem.pass_s * max(1, settings.limits.iterations or 0)
@@ -70,6 +69,8 @@ class Roller:
         usual one, in which each job blocks those behind it, unless another is better by a margin.
         """
         listed, now = self.listed, float(stage.state.now[0])
+        # That an estimate is wrong is known once its job has ended.
+        self.exact = self.exact and not stage.state.finished[self._wrong].any()
         in_force = listed.order[: listed.counts[NUM_LISTED]].copy()
         jobs = np.sort(in_force)
         jobs = jobs[np.argsort(listed.key[jobs], kind="stable")]

@@ -93,7 +93,7 @@ def _rolled(
     keys = list_keys(believed, settings.objective)
     usual = policy_named("free-links", online=True)
     stage = new_stage(problem, believed, usual, replace(settings, backfill=EASY), keys[0])
-    roller, status = Roller(believed, stage, settings, keys, exact=exact), MORE
+    roller, status = Roller(believed, stage, settings, keys), MORE
     while status in (MORE, PLAN):
         run = runnable(roll, python=stage.arrays.python_only, work_s=problem.pass_s)
         status = run(stage, roller.task, roller.listed, exact, _EVENTS_AT_A_TIME)

@@ -162,14 +162,16 @@ def _solved(
     possible[:, -1] = True
     ends = starts + columns.duration[:, None]
     best = _valued(columns, _Prices(grid, resources, [np.zeros(len(grid) - 1)] * len(resources)))
-    extra, offered = np.zeros_like(ends), possible
-    if before is not None:
-        extra = _extra(columns, before.cost(columns, ends), possible) / columns.weight[:, None]
-        offered = extra <= NEAR * float(np.diff(grid).max())
-    for number in range(MOST_ROUNDS):
+    extra = np.zeros_like(ends) if before is None else _extra(columns, before.cost(columns, ends), possible)
+    near = NEAR * float(np.diff(grid).max()) * columns.weight[:, None]
+    offered = possible & (extra <= near)
+    for _ in range(MOST_ROUNDS):
         duals = _duals(columns, resources, grid, ends, offered)
-        if duals is None:  # more than the offered starts are needed
-            offered = possible & (extra <= NEAR * 4 ** (number + 1) * float(np.diff(grid).max()))
+        if duals is None and before is None:
+            break
+        if duals is None:  # the jobs need other starts, too
+            near = 4 * near
+            offered = possible & (extra <= near)
             continue
         prices = _valued(columns, _Prices(grid, resources, duals, num_starts=int(offered.sum())))
         best = max(best, prices, key=lambda each: each.value)

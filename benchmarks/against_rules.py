@@ -2,7 +2,7 @@
 
 It prints a line for each world, objective and seed: the search over the best simple policy, below 1 if it is
 better, and both over the lower bound. With `-o FILE` the rows are kept, and `--before FILE` compares with the
-rows of another checkout, both over the bounds of this one. For that checkout, run
+rows of another checkout, both over the bounds of this one. For a checkout that has `ringsched.Workload`, run
 
     PYTHONPATH=CHECKOUT/src python -m benchmarks.against_rules --search-only -o FILE
 """

@@ -121,7 +121,7 @@ def test_the_same_as_plain_python_and_compiled(error: float, monkeypatch: pytest
 
 def test_a_wrong_estimate_is_known_once_its_job_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the estimate of a job that comes last is exact was known from the beginning."""
-    # So that the list at the beginning tells what is known.
+    # So that the starts show which of the two margins is used.
     monkeypatch.setattr(improving, "MARGINS", {True: -1.0, False: 2.0})
     chance = random.Random(3)
     jobs = [

@@ -8,7 +8,7 @@ from random import Random
 
 from ringsched.errors import InputError
 from ringsched.model import OBJECTIVES, Cluster, Contention, Job, Scenario, Server, Switch, Time
-from ringsched.verify.bounds import best_cases_s, is_slowdown, max_slowdown, objective_s, refuse_endless_jobs
+from ringsched.verify.bounds import Facts, is_slowdown, max_slowdown, objective_s, refuse_endless_jobs
 from ringsched.verify.clock import Clock, clock_of
 from ringsched.verify.iteration_time import Network
 from ringsched.verify.replay import Replay, Run
@@ -33,11 +33,11 @@ def best_values(scenario: Scenario) -> dict[str, float]:
     """Return the least value of every objective over all the plans that were tried."""
     best = dict.fromkeys(OBJECTIVES, float("inf"))
     origin_s = _clock(scenario).origin_s
-    best_s = best_cases_s(scenario, Network(scenario), _clock(scenario))
+    facts = Facts(scenario, Network(scenario), _clock(scenario))
     for finishes_s in _feasible(scenario):
         for name in OBJECTIVES:
             if is_slowdown(name):
-                value = max_slowdown(scenario, finishes_s, best_s, origin_s)
+                value = max_slowdown(facts, finishes_s)
             else:
                 value = objective_s(scenario, finishes_s, name, origin_s)
             best[name] = min(best[name], value)

@@ -9,7 +9,7 @@ inside. Where the speed inside depends on the GPUs in use, the fastest one count
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,16 +50,12 @@ def fastest_of(problem: Problem) -> Fastest:
     largest = max(problem.network.capacity[: problem.num_servers])
     sizes = sorted({problem.gpus[job] for job in problem.queued if problem.gpus[job] >= 2})
     speeds = spread_speeds(problem.network, sizes)
-    packed, spread = [], []
-    for job, gpus in enumerate(problem.gpus):
-        if job in problem.running:
-            several = problem.shape(problem.running[job]).num_servers > 1
-            packed.append(math.inf if several else problem.best_case[job])
-            spread.append(problem.best_case[job] if several else math.inf)
-        else:
-            alone = [Speed(problem.network.inside(gpus), 1)] if gpus <= largest else []
-            packed.append(_duration(problem, job, alone))
-            spread.append(_duration(problem, job, speeds.get(gpus, [])))
+    inside = {gpus: [Speed(problem.network.inside(gpus), 1)] for gpus in {1, *sizes} if gpus <= largest}
+    packed, spread = _durations(problem, inside), _durations(problem, speeds)
+    for job, gpus_held in problem.running.items():
+        several = problem.shape(gpus_held).num_servers > 1
+        packed[job] = math.inf if several else problem.best_case[job]
+        spread[job] = problem.best_case[job] if several else math.inf
     best = tuple(map(min, packed, spread))
     return Fastest(tuple(packed), tuple(spread), best, earliest_starts(problem, best))
 
@@ -161,10 +157,11 @@ def _undominated(speeds: set[Speed]) -> list[Speed]:
     return kept
 
 
-def _duration(problem: Problem, job: int, speeds: Sequence[Speed]) -> float:
-    if not speeds:
-        return math.inf
-    fabric, work = problem.fabric, problem.works[job]
-    tau = min(fabric.tau(work, speed.num_servers, speed.bandwidth_gbps) for speed in speeds)
-    duration = problem.clock.duration(problem.iterations[job], problem.clock.rate(tau))
-    return min(duration, problem.limit[job])
+def _durations(problem: Problem, speeds: Mapping[int, Sequence[Speed]]) -> list[float]:
+    """Return how long each job takes at the best speed of its size; infinity if there is none."""
+    tau = problem.fabric.tau
+    taus = [
+        min([tau(kind.work, servers, gbps) for gbps, servers in speeds.get(kind.gpus, ())], default=math.inf)
+        for kind in problem.kinds
+    ]
+    return problem.durations(taus)

@@ -19,7 +19,7 @@ from ringsched.contention.phases import NOT_MET, Meetings
 from ringsched.contention.sharing import model_of
 from ringsched.contention.traffic import NUM_COUNTS, Links, Traffic
 from ringsched.model import Cluster, Contention, Job
-from ringsched.model.eligibility import ANY_PARTS, NO_LABELS, Labels, balanced_sizes, matching
+from ringsched.model.eligibility import ANY_PARTS, Labels, balanced_sizes, matching
 from ringsched.model.job import Restriction
 
 if TYPE_CHECKING:
@@ -283,13 +283,16 @@ def kinds_of(
     fabric: Fabric, cluster: Cluster, examples: Sequence[tuple[Job, Restriction]], num_spreadable_jobs: int
 ) -> tuple[Kind, ...]:
     """Return the kinds of these jobs, one of each kind."""
-    extremes_of: dict[Labels, Extremes] = {NO_LABELS: Extremes(fabric, num_spreadable_jobs)}
+    anywhere = Extremes(fabric, num_spreadable_jobs)
+    extremes_of: dict[Labels, Extremes] = {}
     kinds: list[Kind] = []
     for job, (requires, parts) in examples:
-        if requires not in extremes_of:
-            may_use = matching(cluster.servers, requires)
-            extremes_of[requires] = Extremes(fabric, num_spreadable_jobs, may_use)
-        extremes, work = extremes_of[requires], work_of(job, cluster)
-        best = extremes.best_case_tau(work, job.gpus, parts)
-        kinds.append(Kind(job.gpus, work, best, extremes.worst_case_tau(work, job.gpus)))
+        extremes, gpus, work = anywhere, job.gpus, work_of(job, cluster)
+        if requires:
+            if requires not in extremes_of:
+                may_use = matching(cluster.servers, requires)
+                extremes_of[requires] = Extremes(fabric, num_spreadable_jobs, may_use)
+            extremes = extremes_of[requires]
+        best = extremes.best_case_tau(work, gpus, parts)
+        kinds.append(Kind(gpus, work, best, best if gpus == 1 else extremes.worst_case_tau(work, gpus)))
     return tuple(kinds)

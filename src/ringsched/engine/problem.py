@@ -149,6 +149,24 @@ class Problem:
         """Return seconds per iteration of a job on such GPUs, with no other job around."""
         return self.fabric.alone_tau(self.works[job], shape)
 
+    def durations(self, taus: Sequence[float]) -> list[float]:
+        """Return how long each job runs if iterations of its kind take these seconds, perhaps infinity."""
+        clock, kind_of = self.clock, self.columns.kind_of
+        endless = [tau == math.inf for tau in taus]
+        rates = [1.0 if never else clock.rate(tau) for tau, never in zip(taus, endless, strict=True)]
+        durations: list[float] = _durations(self, self.columns.iterations, rates).tolist()
+        if any(endless):
+            durations = [
+                math.inf if endless[kind] else duration
+                for kind, duration in zip(kind_of.tolist(), durations, strict=True)
+            ]
+        return durations if self.is_unlimited else list(map(min, durations, self.limit))
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether no job has a time limit."""
+        return self.limit.count(math.inf) == len(self.limit)
+
     def placement(self, gpus: Sequence[int]) -> Placement:
         """Return GPU numbers as a placement, servers in order."""
         held: dict[str, list[int]] = {}
@@ -256,7 +274,7 @@ def _with_iterations(problem: Problem, iterations: Integers) -> Problem:
     for at, gpus in problem.running.items():
         rate = clock.rate(fabric.alone_tau(problem.works[at], problem.shape(gpus)))
         best_case[at] = clock.duration(int(iterations[at]), rate)
-    if limit.count(math.inf) < len(limit):
+    if not problem.is_unlimited:
         worst_case, best_case = (
             np.minimum(each, limit).astype(each.dtype) for each in (worst_case, best_case)
         )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 
-from ringsched.model import Bound, Plan, Scenario
+from ringsched.model import Bound, Plan
 from ringsched.verify.bounds import (
     Facts,
-    best_cases_s,
     core_bounds,
     is_makespan,
     is_slowdown,
@@ -19,8 +18,6 @@ from ringsched.verify.bounds import (
     objective_s,
     weights_of,
 )
-from ringsched.verify.clock import Clock
-from ringsched.verify.iteration_time import Network
 from ringsched.verify.placements import Placements, after_running, few_at_once, required_servers, shared_links
 from ringsched.verify.prices import priced_placements_s
 from ringsched.verify.terms import BadTerms, Terms, above_0, instant, whole
@@ -198,7 +195,7 @@ MEANS: Mapping[str, Callable[[Facts, Terms, bool], float]] = {
 DUE_MARGIN = 2e-11  # relative: as much work as fits but for rounding is no contradiction
 
 
-def due_work(facts: Facts, best_s: Sequence[float], terms: Terms) -> float:
+def due_work(facts: Facts, terms: Terms) -> float:
     """Return the largest slowdown at which more work is due within a window than its GPUs can do.
 
     Each job must end by its submit + slowdown x best case. As the slowdown falls, the part of its run that
@@ -212,7 +209,7 @@ def due_work(facts: Facts, best_s: Sequence[float], terms: Terms) -> float:
     slack = facts.capacity * (end - begin) * (1 + DUE_MARGIN)
     bends: list[tuple[float, float]] = []  # slowdown, and by how much GPU-time grows faster below it
     for job, (soonest, duration), own_s in zip(
-        facts.scenario.jobs, Placements(facts).spans, best_s, strict=True
+        facts.scenario.jobs, Placements(facts).spans, facts.best_cases_s, strict=True
     ):
         most = min(duration, soonest - begin, end - begin)
         if most <= 0:
@@ -248,25 +245,24 @@ def _released(facts: Facts, release: float) -> Iterator[int]:
     yield from found
 
 
-def check_bounds(
-    scenario: Scenario, plan: Plan, network: Network, clock: Clock
-) -> tuple[list[float], list[Violation]]:
+def check_bounds(facts: Facts, plan: Plan) -> tuple[list[float], list[Violation]]:
     """Return the bounds that hold, and what is wrong with those that the plan lists.
 
     A plan need not list any, but what it lists must be right. Its own bound is the largest of those it
     lists and of those that every plan must know: the core's, or of a mean the best cases.
     """
-    if not scenario.jobs:
+    jobs = facts.scenario.jobs
+    if not jobs:
         return [], [_unknown(bound, []) for bound in plan.bounds]
-    facts = Facts(scenario, network, clock)
-    best_s = best_cases_s(scenario, network, clock) if is_slowdown(plan.objective) else []
-    known = _known(facts, plan.objective, best_s)
+    known = _known(facts, plan.objective)
     # Submits may be Unix seconds, and what is counted from the first of them is rounded as they are.
-    rounded = max(job.submit_s for job in scenario.jobs) / min(best_s, default=1.0)
+    rounded = max(job.submit_s for job in jobs)
+    if is_slowdown(plan.objective):
+        rounded /= min(facts.best_cases_s)
     values, wrong = list(known.values()), []
     for bound in plan.bounds:
         try:
-            expected = _value(facts, plan.objective, bound, known, best_s)
+            expected = _value(facts, plan.objective, bound, known)
         except BadTerms as error:
             wrong.append(_violation(f"bound {bound.name!r} {error}"))
             continue
@@ -274,21 +270,19 @@ def check_bounds(
             wrong.append(_unknown(bound, [*known, *_further(plan.objective)]))
             continue
         values.append(expected)
-        if not clock.agree(bound.value_s, expected, rounded):
+        if not facts.clock.agree(bound.value_s, expected, rounded):
             stated = f"{shown(bound.value_s)} in the plan, but {shown(expected)} recomputed"
             wrong.append(_violation(f"bound {bound.name!r} is {stated}"))
     return values, wrong
 
 
-def _known(facts: Facts, objective: str, best_s: Sequence[float]) -> dict[str, float]:
+def _known(facts: Facts, objective: str) -> dict[str, float]:
     clock = facts.clock
     if is_makespan(objective):
-        core = core_bounds(facts.scenario, facts.network, clock)
-        return {name: clock.length_s(bound) for name, bound in core.items()}
+        return {name: clock.length_s(bound) for name, bound in core_bounds(facts).items()}
     ends = earliest_ends(facts)
     if is_slowdown(objective):
-        ends_s = [clock.length_s(end) for end in ends]
-        return {"best-cases": max_slowdown(facts.scenario, ends_s, best_s, clock.origin_s)}
+        return {"best-cases": max_slowdown(facts, [clock.length_s(end) for end in ends])}
     return {"best-cases": _mean_s(facts, ends, objective)}
 
 
@@ -298,9 +292,7 @@ def _further(objective: str) -> list[str]:
     return [*MAKESPAN] if is_makespan(objective) else [*MEANS]
 
 
-def _value(
-    facts: Facts, objective: str, bound: Bound, known: Mapping[str, float], best_s: Sequence[float]
-) -> float | None:
+def _value(facts: Facts, objective: str, bound: Bound, known: Mapping[str, float]) -> float | None:
     """Return what a listed bound should be; None if there is none of that name."""
     if bound.name in known:
         return known[bound.name]
@@ -310,9 +302,8 @@ def _value(
         return facts.clock.length_s(MAKESPAN[bound.name](facts, bound.terms))
     if is_slowdown(objective):
         if bound.name == "due-work":
-            return due_work(facts, best_s, bound.terms)
-        ends_s = [facts.clock.length_s(end) for end, _ in Placements(facts).spans]
-        return max_slowdown(facts.scenario, ends_s, best_s, facts.clock.origin_s)
+            return due_work(facts, bound.terms)
+        return max_slowdown(facts, [facts.clock.length_s(end) for end, _ in Placements(facts).spans])
     return MEANS[bound.name](facts, bound.terms, is_weighted(objective))
 
 

@@ -25,6 +25,28 @@ class Facts:
         self._speeds: dict[int, list[tuple[float, int]]] = {}
 
     @cached_property
+    def best_cases(self) -> list[float]:
+        """Return the best-case durations of the model; of a running job what remains, at its own place."""
+        return [self._best_case(job) for job in self.scenario.jobs]
+
+    def _best_case(self, job: Job) -> float:
+        network, clock = self.network, self.clock
+        if job.running_on is None:
+            tau_s = network.best_tau_s(job)
+        else:
+            # As if no other job used its links.
+            tau_s = network.tau_s(
+                job, network.shape({server: len(gpus) for server, gpus in job.running_on.items()})
+            )
+        duration = clock.duration(job.remaining_iterations, clock.pace(tau_s))
+        return min(duration, time_limit(job, clock))
+
+    @cached_property
+    def best_cases_s(self) -> list[float]:
+        """Return the best cases in seconds, which slowdowns count in."""
+        return [max(SHORTEST_S, self.clock.length_s(best)) for best in self.best_cases]
+
+    @cached_property
     def releases(self) -> list[float]:
         """Return the first instant at which each job may run."""
         return earliest_starts(self.scenario, self.best, self.clock)
@@ -134,13 +156,12 @@ def refuse_endless_jobs(scenario: Scenario, network: Network, clock: Clock) -> N
             )
 
 
-def core_bounds(scenario: Scenario, network: Network, clock: Clock) -> dict[str, float]:
+def core_bounds(facts: Facts) -> dict[str, float]:
     """Return, by name, the instants before which no plan can have finished all jobs."""
-    capacity = scenario.cluster.capacity
+    scenario, clock, capacity, durations = facts.scenario, facts.clock, facts.capacity, facts.best_cases
     bounds: dict[str, float] = {}
     area: float = 0  # GPU-instants of the jobs released at or after r
     in_turn: float = 0  # durations of those of them that need more than half the cluster, one after another
-    durations = [best_case(job, network, clock) for job in scenario.jobs]
     releases = earliest_starts(scenario, durations, clock)
     for release, at in sorted(((each, at) for at, each in enumerate(releases)), reverse=True):
         job, best = scenario.jobs[at], durations[at]
@@ -182,19 +203,6 @@ def earliest_starts(scenario: Scenario, durations: Sequence[float], clock: Clock
     return starts
 
 
-def best_case(job: Job, network: Network, clock: Clock) -> float:
-    """Return the best-case duration; of a running job what remains, at its own place."""
-    if job.running_on is None:
-        tau_s = network.best_tau_s(job)
-    else:
-        # As if no other job used its links.
-        tau_s = network.tau_s(
-            job, network.shape({server: len(gpus) for server, gpus in job.running_on.items()})
-        )
-    duration = clock.duration(job.remaining_iterations, clock.pace(tau_s))
-    return min(duration, time_limit(job, clock))
-
-
 # Where a plan states the value of an objective.
 FIELDS = {
     "makespan": "makespan_s",
@@ -221,17 +229,10 @@ def is_weighted(objective: str) -> bool:
     return objective == "weighted-completion"
 
 
-def best_cases_s(scenario: Scenario, network: Network, clock: Clock) -> list[float]:
-    """Return the best cases, which slowdowns count in."""
-    return [max(SHORTEST_S, clock.length_s(best_case(job, network, clock))) for job in scenario.jobs]
-
-
-def max_slowdown(
-    scenario: Scenario, finishes_s: Sequence[float], best_s: Sequence[float], origin_s: float
-) -> float:
+def max_slowdown(facts: Facts, finishes_s: Sequence[float]) -> float:
     """Return the largest completion over best case; 0 without jobs."""
-    largest = 0.0
-    for job, finish_s, own_s in zip(scenario.jobs, finishes_s, best_s, strict=True):
+    largest, origin_s = 0.0, facts.clock.origin_s
+    for job, finish_s, own_s in zip(facts.scenario.jobs, finishes_s, facts.best_cases_s, strict=True):
         largest = max(largest, min(LARGEST_SLOWDOWN, (finish_s - (job.submit_s - origin_s)) / own_s))
     return largest
 

@@ -52,14 +52,14 @@ def check_gang(planned: PlannedJob, job: Job) -> Iterator[Violation]:
                 yield _violation("gang-size", job.name, problem)
 
 
-def check_location(planned: PlannedJob, servers: Mapping[str, Server]) -> Iterator[Violation]:
+def check_location(planned: PlannedJob, held: set[Gpu], servers: Mapping[str, Server]) -> Iterator[Violation]:
     """Check that the GPUs exist and are in use, constraint (2)."""
     for name in planned.gpus:
         if name not in servers:
             yield _violation(
                 "server-unknown", planned.name, f"is on server {name!r}, which is not in the cluster"
             )
-    for name, gpu in sorted(held_gpus(planned)):
+    for name, gpu in sorted(held):
         server = servers.get(name)
         if server is None:
             continue
@@ -75,13 +75,15 @@ def check_eligible(planned: PlannedJob, job: Job, servers: Mapping[str, Server])
     """Check that a queued job has servers with the labels it requires, and the layout."""
     if job.running_on is not None:
         return
-    for name in planned.gpus:
-        for label, value in job.requires.items():
+    for label, value in job.requires.items():
+        for name in planned.gpus:
             found = servers[name].labels.get(label) if name in servers else value
             if found != value:
                 has = "without that label" if found is None else f"where it is {found!r}"
                 problem = f"requires {label} = {value!r}, but is on server {name!r}, {has}"
                 yield _violation("server-label", job.name, problem)
+    if job.layout != "balanced" and job.servers is None:
+        return
     sizes = {server: len(set(gpus)) for server, gpus in planned.gpus.items() if gpus}
     if job.layout == "balanced" and len(set(sizes.values())) > 1:
         listed = ", ".join(f"{count} on {server!r}" for server, count in sizes.items())
@@ -122,7 +124,7 @@ def check_start(planned: PlannedJob, submit_s: float, clock: Clock) -> Iterator[
         yield _violation("start-before-submit", planned.name, problem)
 
 
-def check_running(planned: PlannedJob, job: Job, clock: Clock) -> Iterator[Violation]:
+def check_running(planned: PlannedJob, held: set[Gpu], job: Job, clock: Clock) -> Iterator[Violation]:
     """Check that a job that runs already is left where it is, constraint (3)."""
     if job.running_on is None:
         return
@@ -130,9 +132,8 @@ def check_running(planned: PlannedJob, job: Job, clock: Clock) -> Iterator[Viola
         problem = f"runs already, so it starts at 0 s, not at {shown(planned.start_s)} s"
         yield _violation("running-start", job.name, problem)
     expected = {(server, gpu) for server, gpus in job.running_on.items() for gpu in gpus}
-    found = held_gpus(planned)
-    if found != expected:
-        problem = f"runs already on {_listed(expected)}, but the plan has it on {_listed(found)}"
+    if held != expected:
+        problem = f"runs already on {_listed(expected)}, but the plan has it on {_listed(held)}"
         yield _violation("running-place", job.name, problem)
 
 
@@ -149,9 +150,11 @@ def labels_above(cluster: Cluster) -> dict[str, tuple[str, ...]]:
     return labels
 
 
-def check_ring(planned: PlannedJob, labels: Mapping[str, Sequence[str]]) -> Iterator[Violation]:
+def check_ring(
+    planned: PlannedJob, held: set[Gpu], labels: Mapping[str, Sequence[str]]
+) -> Iterator[Violation]:
     """Check that the ring has every GPU of the job once, and enters each server and switch once."""
-    listed, held = set(planned.ring), held_gpus(planned)
+    listed = set(planned.ring)
     missing, foreign, repeated = held - listed, listed - held, set[Gpu]()
     if len(listed) < len(planned.ring):
         repeated = {gpu for gpu, count in Counter(planned.ring).items() if count > 1}

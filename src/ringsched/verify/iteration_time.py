@@ -136,6 +136,7 @@ class Network:
         self.num_spreadable = sum(job.gpus >= 2 for job in scenario.jobs)
         self._best_s: dict[str, float] = {}  # by the name of the job
         self._worst_s: dict[str, float] = {}
+        self._iterations: dict[tuple[str, int], Iteration] = {}  # by job and number of servers
 
     def way_up(self, node: int) -> Iterator[int]:
         """Yield the node, its parent, and so on up to the last one below the core."""
@@ -239,11 +240,16 @@ class Network:
 
     def iteration(self, job: Job, num_servers: int) -> Iteration:
         """Return the parts of an iteration of a job on so many servers."""
+        known = self._iterations.get((job.name, num_servers))
+        if known is not None:
+            return known
         gbit = self.exchanged_gbit(job)
         other_s = gbit / 2 / self.reduce_gbps + self.latency_s * num_servers
-        return Iteration(
+        parts = Iteration(
             gbit, other_s, job.forward_ms * job.minibatch * 1e-3, job.backward_ms * 1e-3, job.buckets
         )
+        self._iterations[job.name, num_servers] = parts
+        return parts
 
     @cached_property
     def _capacities(self) -> list[int]:

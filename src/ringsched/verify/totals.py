@@ -6,19 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ringsched.model import Job, Plan, Scenario
+from ringsched.model import Job, Plan
 from ringsched.verify.arguments import check_bounds
 from ringsched.verify.bounds import (
     FIELDS,
-    best_case,
-    best_cases_s,
+    Facts,
     is_makespan,
     is_slowdown,
     max_slowdown,
     objective_s,
 )
-from ringsched.verify.clock import ROUNDED_ULPS, Clock, time_limit
-from ringsched.verify.iteration_time import Network
+from ringsched.verify.clock import ROUNDED_ULPS, time_limit
 from ringsched.verify.verdict import Violation, shown
 
 SAME = 1e-8  # relative
@@ -26,20 +24,21 @@ CHARGES_PER_UNIT = 10**6
 LARGEST = 1e300  # where absurd estimates would lead beyond numbers
 
 
-def check_certificate(scenario: Scenario, plan: Plan, network: Network, clock: Clock) -> Iterator[Violation]:
+def check_certificate(facts: Facts, plan: Plan) -> Iterator[Violation]:
     """Check every figure of a certificate against its definition; the plan's jobs are the scenario's."""
     stated = plan.certificate
-    if stated is None or not scenario.jobs:
+    if stated is None or not facts.scenario.jobs:
         return
-    for figure, expected in _expected(scenario, plan, network, clock).items():
+    for figure, expected in _expected(facts, plan).items():
         found = getattr(stated, figure)
         if abs(found - expected) > SAME * abs(expected):
             message = f"{figure} of the certificate is {shown(found)}, but {shown(expected)} recomputed"
             yield Violation(constraint="certificate", message=message)
 
 
-def _expected(scenario: Scenario, plan: Plan, network: Network, clock: Clock) -> dict[str, float]:
-    best = {job.name: best_case(job, network, clock) for job in scenario.jobs}
+def _expected(facts: Facts, plan: Plan) -> dict[str, float]:
+    scenario, network, clock = facts.scenario, facts.network, facts.clock
+    best = {job.name: best for job, best in zip(scenario.jobs, facts.best_cases, strict=True)}
     limit = {job.name: time_limit(job, clock) for job in scenario.jobs}
     worst = {
         job.name: min(
@@ -83,22 +82,20 @@ def _estimate(job: Job, best: float, unit_s: float) -> float:
 MOST_SCALE = 1e15  # of a ratio; beyond, rounding would excuse anything
 
 
-def check_totals(
-    scenario: Scenario, plan: Plan, finishes: Sequence[float] | None, network: Network, clock: Clock
-) -> Iterator[Violation]:
+def check_totals(facts: Facts, plan: Plan, finishes: Sequence[float] | None) -> Iterator[Violation]:
     """Check bounds, and, if the plan could be replayed, objectives and gap."""
-    bounds, wrong = check_bounds(scenario, plan, network, clock)
+    scenario, clock = facts.scenario, facts.clock
+    bounds, wrong = check_bounds(facts, plan)
     yield from wrong
     bound = max(bounds, default=0.0)
-    best_s = [] if plan.max_slowdown is None else best_cases_s(scenario, network, clock)
     # What a value is rounded by: the largest number that went into it, of slowdowns in units of a job.
     rounded = dict.fromkeys(FIELDS.values(), 0.0)
     expected: dict[str, float] = {}
     own = FIELDS[plan.objective]
     if finishes is not None:
-        finishes_s = _in_order(scenario, plan, [clock.length_s(finish) for finish in finishes])
+        finishes_s = _in_order(facts, plan, [clock.length_s(finish) for finish in finishes])
         expected = {
-            field: max_slowdown(scenario, finishes_s, best_s, clock.origin_s)
+            field: max_slowdown(facts, finishes_s)
             if is_slowdown(name)
             else objective_s(scenario, finishes_s, name, clock.origin_s)
             for name, field in FIELDS.items()
@@ -106,7 +103,7 @@ def check_totals(
         }
         last_s = max(map(clock.seconds, finishes), default=0.0)
         if math.isfinite(last_s):
-            shortest_s = min(best_s, default=1.0)
+            shortest_s = 1.0 if plan.max_slowdown is None else min(facts.best_cases_s, default=1.0)
             rounded = {
                 field: min(last_s / shortest_s, MOST_SCALE) if is_slowdown(name) else last_s
                 for name, field in FIELDS.items()
@@ -123,10 +120,10 @@ def check_totals(
             yield Violation(constraint=field.removesuffix("_s").replace("_", "-"), message=message)
 
 
-def _in_order(scenario: Scenario, plan: Plan, finishes_s: Sequence[float]) -> list[float]:
+def _in_order(facts: Facts, plan: Plan, finishes_s: Sequence[float]) -> list[float]:
     """Return the finishes of planned jobs in the scenario's order, which the plan may not keep to."""
     by_name = {planned.name: finish_s for planned, finish_s in zip(plan.jobs, finishes_s, strict=True)}
-    return [by_name[job.name] for job in scenario.jobs]
+    return [by_name[job.name] for job in facts.scenario.jobs]
 
 
 def _gap(value_s: float, bound_s: float, scale: float) -> float:

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ringsched.model import Plan, PlannedJob, Scenario
-from ringsched.verify.bounds import refuse_endless_jobs
+from ringsched.verify.bounds import Facts, refuse_endless_jobs
 from ringsched.verify.clock import Clock, clock_of
 from ringsched.verify.constraints import (
+    Gpu,
     Hold,
     check_eligible,
     check_gang,
@@ -80,17 +81,19 @@ def verify(scenario: Scenario, plan: Plan) -> Verdict:
     clock = clock_of(scenario.time, min((job.submit_s for job in scenario.jobs), default=0.0))
     network = Network(scenario)
     refuse_endless_jobs(scenario, network, clock)
-    return Verdict(violations=tuple(_violations(scenario, plan, network, clock)))
+    return Verdict(violations=tuple(_violations(Facts(scenario, network, clock), plan)))
 
 
-def _violations(scenario: Scenario, plan: Plan, network: Network, clock: Clock) -> Iterator[Violation]:
+def _violations(facts: Facts, plan: Plan) -> Iterator[Violation]:
+    scenario, clock = facts.scenario, facts.clock
     expected = scenario.sha256()
     if plan.scenario_sha256 != expected:
         message = f"the plan is for the scenario {plan.scenario_sha256}, but this one is {expected}"
         yield Violation(constraint="scenario-digest", message=message)
     yield from check_names(scenario, [planned.name for planned in plan.jobs])
-    yield from _check_each(scenario, plan, clock)
-    finishes = _recomputed_finishes(scenario, plan, network, clock)
+    held = [held_gpus(planned) for planned in plan.jobs]
+    yield from _check_each(scenario, plan, held, clock)
+    finishes = _recomputed_finishes(facts, plan, held)
     if finishes is None:
         ends = [clock.instant(planned.finish_s) for planned in plan.jobs]
         yield from _check_finishes_follow_starts(plan)
@@ -98,8 +101,8 @@ def _violations(scenario: Scenario, plan: Plan, network: Network, clock: Clock) 
         ends = finishes
         yield from _check_finishes(plan, finishes, clock)
     holds = [
-        Hold(planned.name, held_gpus(planned), clock.instant(planned.start_s), end)
-        for planned, end in zip(plan.jobs, ends, strict=True)
+        Hold(planned.name, gpus, clock.instant(planned.start_s), end)
+        for planned, gpus, end in zip(plan.jobs, held, ends, strict=True)
     ]
     yield from check_overlaps(holds, clock)
     jobs = {job.name: job for job in scenario.jobs}
@@ -107,38 +110,39 @@ def _violations(scenario: Scenario, plan: Plan, network: Network, clock: Clock) 
     for hold in holds:
         if hold.job in jobs:
             yield from check_windows(hold, jobs[hold.job], servers, clock)
-    yield from check_totals(scenario, plan, finishes, network, clock)
+    yield from check_totals(facts, plan, finishes)
     if finishes is not None:
-        yield from check_certificate(scenario, plan, network, clock)
+        yield from check_certificate(facts, plan)
 
 
-def _check_each(scenario: Scenario, plan: Plan, clock: Clock) -> Iterator[Violation]:
+def _check_each(
+    scenario: Scenario, plan: Plan, held: Sequence[set[Gpu]], clock: Clock
+) -> Iterator[Violation]:
     servers = {server.name: server for server in scenario.cluster.servers}
     labels = labels_above(scenario.cluster)
     jobs = {job.name: job for job in scenario.jobs}
-    for planned in plan.jobs:
+    for planned, gpus in zip(plan.jobs, held, strict=True):
         job = jobs.get(planned.name)
         if job is not None:
             yield from check_gang(planned, job)
-        yield from check_location(planned, servers)
+        yield from check_location(planned, gpus, servers)
         yield from check_start(planned, 0.0 if job is None else job.submit_s, clock)
         if job is not None:
-            yield from check_running(planned, job, clock)
+            yield from check_running(planned, gpus, job, clock)
             yield from check_eligible(planned, job, servers)
-        yield from check_ring(planned, labels)
+        yield from check_ring(planned, gpus, labels)
 
 
-def _recomputed_finishes(
-    scenario: Scenario, plan: Plan, network: Network, clock: Clock
-) -> list[float] | None:
+def _recomputed_finishes(facts: Facts, plan: Plan, held: Sequence[set[Gpu]]) -> list[float] | None:
     """Return the true finish of every planned job, or None if the plan is too broken to be replayed."""
-    jobs = {job.name: job for job in scenario.jobs}
+    network, clock = facts.network, facts.clock
+    jobs = {job.name: job for job in facts.scenario.jobs}
     if Counter(planned.name for planned in plan.jobs) != Counter(jobs.keys()):
         return None
     runs = []
-    for planned in plan.jobs:
+    for planned, gpus in zip(plan.jobs, held, strict=True):
         job = jobs[planned.name]
-        gpus_on = Counter(server for server, _ in held_gpus(planned))
+        gpus_on = Counter([server for server, _ in gpus])
         if gpus_on.total() != job.gpus or not gpus_on.keys() <= network.number.keys():
             return None
         runs.append(Run(job, clock.instant(planned.start_s), network.shape(gpus_on)))

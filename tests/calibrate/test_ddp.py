@@ -95,7 +95,7 @@ def test_phases_is_near_the_simulated_mean_over_random_starts() -> None:
 @given(jobs, st.floats(1.0, 3.0))
 def test_the_fit_recovers_what_is_hidden(job: Placed, slower: float) -> None:
     ring_s = slower * job.exchange_gbit / 0.16
-    seconds = iteration_time_s(0.0, ring_s, 0.0, job.compute_s, job.backward_s, overlap_of(job.buckets), 1.0)
+    seconds = iteration_time_s(0.0, ring_s, job.compute_s, job.backward_s, overlap_of(job.buckets), 0.0, 1.0)
     row = Measurement(
         servers=2,
         workers=2,

@@ -29,7 +29,7 @@ MODELS: list[dict[str, Any]] = [
 
 def tau(exchange_s: float = 0.5, backward_s: float = 0.3, forward_s: float = 0.1, buckets: int = 1) -> float:
     return iteration_time_s(
-        exchange_s, 0.0, 0.0, forward_s + backward_s, backward_s, overlap_of(buckets), 1.0
+        exchange_s, 0.0, forward_s + backward_s, backward_s, overlap_of(buckets), 0.0, 1.0
     )
 
 

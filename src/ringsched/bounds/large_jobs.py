@@ -104,8 +104,7 @@ def server_classes(work: Work) -> Bound | None:
     guesses = [
         (release + length, release, unit, job)
         for release in worst_releases(work)
-        for unit in choices(work.gpus)
-        for length, job in _best_price(work, release, unit)
+        for length, unit, job in _best_prices(work, release)
     ]
     if not guesses:
         return None
@@ -149,25 +148,31 @@ def _num_units(work: Work, unit: int) -> int:
     return sum(capacity // unit for capacity in network.capacity[: network.num_servers])
 
 
-def _best_price(work: Work, release: Any, unit: int) -> Iterator[tuple[float, int]]:
-    """Yield the best length and the job that sets its price, if there is a job with a choice."""
+def _best_prices(work: Work, release: Any) -> Iterator[tuple[float, int, int]]:
+    """Yield, for each unit, the best length, the unit and the job that sets its price.
+
+    Units for which no job has a choice are left out.
+    """
     counted = work.release >= release
     gpus = work.gpus[counted].astype(float)
     packed, spread = (
         np.array(durations, dtype=float)[counted] for durations in (work.fastest.packed, work.fastest.spread)
     )
-    units = work.gpus[counted] // unit * np.where(np.isfinite(packed), packed, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        price = np.where((units > 0) & (spread > packed), gpus * (spread - packed) / units, 0.0)
-    choosing = np.flatnonzero((price > 0) & (price < math.inf))
-    if not len(choosing):
-        return
-    prices = np.sort(price[choosing])
-    paid = _paid(price, gpus * np.minimum(packed, spread), units, prices)
-    lengths = paid / (work.problem.num_gpus + prices * _num_units(work, unit))
-    best = int(np.argmax(lengths))
-    setter = choosing[np.argsort(price[choosing], kind="stable")[best]]
-    yield float(lengths[best]), int(np.flatnonzero(counted)[setter])
+    area, held = gpus * np.minimum(packed, spread), np.where(np.isfinite(packed), packed, 0.0)
+    with np.errstate(invalid="ignore"):
+        extra = np.where(spread > packed, gpus * (spread - packed), 0.0)
+    for unit in choices(work.gpus):
+        units = gpus // unit * held
+        price = np.divide(extra, units, out=np.zeros_like(extra), where=units > 0)
+        choosing = np.flatnonzero((price > 0) & (price < math.inf))
+        if not len(choosing):
+            continue
+        prices = np.sort(price[choosing])
+        paid = _paid(price, area, units, prices)
+        lengths = paid / (work.problem.num_gpus + prices * _num_units(work, unit))
+        best = int(np.argmax(lengths))
+        setter = choosing[np.argsort(price[choosing], kind="stable")[best]]
+        yield float(lengths[best]), unit, int(np.flatnonzero(counted)[setter])
 
 
 def _paid(price: Array, area: Array, units: Array, prices: Array) -> Array:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.bounds.fastest import Fastest, fastest_of
 from ringsched.engine.problem import Problem
+from ringsched.model.checks import settle
 from ringsched.model.derived import derived_once
 
 # Whole slots as int64 where all sums of them fit, else as Python's integers; seconds as floats.
 Array = NDArray[Any]
 
 MOST_CHOICES = 64  # of a threshold over the sizes of jobs: enough, and the work stays linear
+
+
+class _Sorted(NamedTuple):
+    """An instant of each job, in order, and how many of them are no later than each of other instants."""
+
+    order: Array
+    points: Array
+    before: Array
+
+    @classmethod
+    def of(cls, points: Array, instants: Array) -> Self:
+        order = np.argsort(points, kind="stable")
+        return cls(order, points[order], np.searchsorted(points[order], instants, side="right"))
+
+    def beyond(self, amount: Array, instants: Array) -> Array:
+        """Return, for each instant, the sum of amount x (point - instant) over the points after it."""
+        weights = amount[self.order]
+        below = np.concatenate((weights[:1] * 0, np.cumsum(weights)))
+        moments = np.concatenate((self.points[:1] * 0, np.cumsum(self.points * weights)))
+        beyond: Array = (moments[-1] - moments[self.before]) - instants * (below[-1] - below[self.before])
+        return beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +49,20 @@ class Work:
     gpus: Array
     release: Array
     duration: Array
+    # Releases and earliest ends, both sorted and beside all instants at which one of them is.
+    _instants: Array = field(init=False, repr=False)
+    _releases: _Sorted = field(init=False, repr=False)
+    _ends: _Sorted = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        ends = self.release + self.duration
+        instants = np.unique(np.concatenate((self.release, ends)))
+        settle(
+            self,
+            _instants=instants,
+            _releases=_Sorted.of(self.release, instants),
+            _ends=_Sorted.of(ends, instants),
+        )
 
     def best_start(self, amount: Array, capacity: int) -> tuple[Any, Any, Any]:
         """Return when, counted from which instant and with how much left, work at a limited pace ends.
@@ -35,9 +71,8 @@ class Work:
         least min(d, r + d - t) lies after t, whatever the plan: so all ends at t + what is left / capacity or
         later, and t is chosen to make the most of it. The worst t is a release or an earliest end.
         """
-        ends = self.release + self.duration
-        instants = np.unique(np.concatenate((self.release, ends)))
-        left = _beyond(ends, amount, instants) - _beyond(self.release, amount, instants)
+        instants = self._instants
+        left = self._ends.beyond(amount, instants) - self._releases.beyond(amount, instants)
         reached = instants + self.quotient(left, capacity)
         worst = int(np.argmax(reached))
         end, instant, rest = (plain(each[worst]) for each in (reached, instants, left))
@@ -83,15 +118,3 @@ def choices(values: Array) -> list[int]:
     distinct = sorted(set(values.tolist()))
     step = -(-len(distinct) // MOST_CHOICES)
     return distinct[:: max(1, step)]
-
-
-def _beyond(points: Array, amount: Array, instants: Array) -> Array:
-    """Return, for each instant, the sum of amount x (point - instant) over the points after it."""
-    order = np.argsort(points, kind="stable")
-    ordered, weights = points[order], amount[order]
-    zero = weights[:1] * 0
-    first = np.searchsorted(ordered, instants, side="right")
-    below = np.concatenate((zero, np.cumsum(weights)))
-    moments = np.concatenate((ordered[:1] * 0, np.cumsum(ordered * weights)))
-    beyond: Array = (moments[-1] - moments[first]) - instants * (below[-1] - below[first])
-    return beyond

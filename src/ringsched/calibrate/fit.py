@@ -136,7 +136,7 @@ def _residuals(
         duty = round(ring_s / (ring_s + row.compute_s), 9)
         contending = max(1.0, shares.get(duty, 1.0) * row.concurrent)
         ring_s = links.exchange_s(row) * factor(contending) + links.latency_s(row) + (row.reduce_s or 0.0)
-        fitted_s = iteration_time_s(0.0, ring_s, 0.0, *row.computation, math.inf)
+        fitted_s = iteration_time_s(0.0, ring_s, *row.computation, 0.0, math.inf)
         found.append(Residual(row=row, fitted_s=fitted_s))
     return tuple(found)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from ringsched.contention.iteration_time import Ring, Work, tau_of, work_of
+from ringsched.contention.iteration_time import Ring, Work, iteration_time_s, work_of
 from ringsched.contention.max_min import Filling
 from ringsched.contention.model import COUNTING, PHASES, ContentionModel, Pace, PythonModel
 from ringsched.contention.network import Network, Shape, network_of, shape_of
@@ -165,7 +165,7 @@ class Fabric:
 
     def tau(self, work: Work, num_servers: int, bandwidth_gbps: float) -> float:
         """Return eq. (8) for a job on so many servers at a bandwidth."""
-        return tau_of(work, self.latency_s * num_servers, bandwidth_gbps)
+        return iteration_time_s(*work, self.latency_s * num_servers, bandwidth_gbps)
 
     def alone_tau(self, work: Work, shape: Shape) -> float:
         """Return seconds per iteration at a placement, with no other job around."""
@@ -221,6 +221,7 @@ class Extremes:
         network, model = fabric.network, fabric.model
         self._fabric = fabric
         self._num_servers = network.num_servers
+        self._widest_of: dict[int, Shape] = {}
         self._slowest_alone_gbps = min(network.uplink_gbps)
         self._largest_server = max(network.capacity[: network.num_servers])
         usable = [at for at in range(network.num_servers) if may_use is None or may_use[at]]
@@ -263,11 +264,17 @@ class Extremes:
         """Return a tau above that of every placement; of a one-GPU job its best case."""
         if gpus == 1:
             return self.best_case_tau(work, gpus)
-        slowest = min(self._fabric.network.speeds_inside(min(gpus, self._largest_server)))
-        ring = self._fabric.ring(work, Shape((), min(gpus, self._num_servers), slowest))
+        ring = self._fabric.ring(work, self._widest(gpus))
         if self._num_servers < 2:
             return ring.tau(math.inf)
         return self._fabric.model.worst_case_tau(ring, self._slowest_alone_gbps, self._slowest_gbps)
+
+    def _widest(self, gpus: int) -> Shape:
+        """Return the shape on the most servers, at the slowest speed inside of them."""
+        if gpus not in self._widest_of:
+            slowest = min(self._fabric.network.speeds_inside(min(gpus, self._largest_server)))
+            self._widest_of[gpus] = Shape((), min(gpus, self._num_servers), slowest)
+        return self._widest_of[gpus]
 
 
 class Kind(NamedTuple):

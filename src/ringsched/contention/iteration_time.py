@@ -16,10 +16,10 @@ GIGABITS_PER_MEGABYTE = 8e-3
 def iteration_time_s(
     exchange_gbit: float,
     reduce_s: float,
-    latency_s: float,
     compute_s: float,
     backward_s: float,
     overlap: float,
+    latency_s: float,
     bandwidth_gbps: float,
 ) -> float:
     """Return tau, eq. (8): exchange + reduction + latency + computation; less what is hidden.
@@ -29,9 +29,9 @@ def iteration_time_s(
 
     Examples
     --------
-    >>> iteration_time_s(5.0, 0.01, 0.002, 0.1, 0.08, 0.0, 10.0)
+    >>> iteration_time_s(5.0, 0.01, 0.1, 0.08, 0.0, 0.002, 10.0)
     0.612
-    >>> round(iteration_time_s(5.0, 0.01, 0.002, 0.1, 0.08, 0.75, 10.0), 3)
+    >>> round(iteration_time_s(5.0, 0.01, 0.1, 0.08, 0.75, 0.002, 10.0), 3)
     0.552
     """
     exchange_s = 0.0
@@ -88,10 +88,7 @@ def overlap_of(buckets: int) -> float:
 
 def tau_of(work: Work, latency_s: float, bandwidth_gbps: float) -> float:
     """Return tau of a job at a bandwidth."""
-    exchange_gbit, reduce_s, compute_s, backward_s, overlap = work
-    return iteration_time_s(
-        exchange_gbit, reduce_s, latency_s, compute_s, backward_s, overlap, bandwidth_gbps
-    )
+    return iteration_time_s(*work, latency_s, bandwidth_gbps)
 
 
 def hidden_in(work: Work, tau: float) -> float:

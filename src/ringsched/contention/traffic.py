@@ -223,10 +223,10 @@ def tau_at(links: Links, job: int, bandwidth_gbps: float, num_servers: int) -> f
     return iteration_time_s(
         links.exchange_gbit[job],
         links.reduce_s[job],
-        links.latency_s * num_servers,
         links.compute_s[job],
         links.backward_s[job],
         links.overlap[job],
+        links.latency_s * num_servers,
         bandwidth_gbps,
     )
 

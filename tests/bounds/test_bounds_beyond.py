@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -97,6 +98,13 @@ def test_server_classes_weigh_waiting_against_spreading() -> None:
     assert (bounds["area"], bounds["longest-job"]) == (15, 10)
     # A unit-slot is worth 2 x (18 - 10) / 10 = 1.6 GPU-slots: (3 x 36) / (4 + 1 x 1.6), rounded up.
     assert bounds["server-classes"] == 20
+
+
+def test_a_time_limit_makes_no_place_for_a_job_that_cannot_be_spread() -> None:
+    """A job of one GPU is in one server; that it ends after its limit does not change that."""
+    problem = problem_of(scenario(cluster(2, 1), job(gpus=1, iterations=90, limit_s=3)))
+    fastest = fastest_of(problem)
+    assert (fastest.packed, fastest.spread) == ((3,), (math.inf,))
 
 
 def test_the_fastest_placement_uses_links_that_exist() -> None:

@@ -150,17 +150,22 @@ class Problem:
         return self.fabric.alone_tau(self.works[job], shape)
 
     def durations(self, taus: Sequence[float]) -> list[float]:
-        """Return how long each job runs if iterations of its kind take these seconds, perhaps infinity."""
+        """Return how long each job runs if iterations of its kind take these seconds.
+
+        A kind at infinity cannot run so: its jobs take infinity too, whatever their time limit.
+        """
         clock, kind_of = self.clock, self.columns.kind_of
-        endless = [tau == math.inf for tau in taus]
-        rates = [1.0 if never else clock.rate(tau) for tau, never in zip(taus, endless, strict=True)]
+        never = [tau == math.inf for tau in taus]
+        rates = [1.0 if tau == math.inf else clock.rate(tau) for tau in taus]
         durations: list[float] = _durations(self, self.columns.iterations, rates).tolist()
-        if any(endless):
+        if not self.is_unlimited:
+            durations = list(map(min, durations, self.limit))
+        if any(never):
             durations = [
-                math.inf if endless[kind] else duration
+                math.inf if never[kind] else duration
                 for kind, duration in zip(kind_of.tolist(), durations, strict=True)
             ]
-        return durations if self.is_unlimited else list(map(min, durations, self.limit))
+        return durations
 
     @property
     def is_unlimited(self) -> bool:

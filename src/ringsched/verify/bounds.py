@@ -30,7 +30,7 @@ class Facts:
         return [self._best_case(job) for job in self.scenario.jobs]
 
     def _best_case(self, job: Job) -> float:
-        network, clock = self.network, self.clock
+        network = self.network
         if job.running_on is None:
             tau_s = network.best_tau_s(job)
         else:
@@ -38,8 +38,7 @@ class Facts:
             tau_s = network.tau_s(
                 job, network.shape({server: len(gpus) for server, gpus in job.running_on.items()})
             )
-        duration = clock.duration(job.remaining_iterations, clock.pace(tau_s))
-        return min(duration, time_limit(job, clock))
+        return self._lasts(job, tau_s)
 
     @cached_property
     def best_cases_s(self) -> list[float]:
@@ -81,8 +80,12 @@ class Facts:
             taus = [self.network.tau_at(job, *speed) for speed in speeds]
         if not taus:
             return math.inf
-        duration = self.clock.duration(job.remaining_iterations, self.clock.pace(min(taus)))
-        return min(duration, time_limit(job, self.clock))
+        return self._lasts(job, min(taus))
+
+    def _lasts(self, job: Job, tau_s: float) -> float:
+        """Return how long a job runs if each iteration takes `tau_s`: no longer than its limit."""
+        duration = self.clock.duration(job.remaining_iterations, self.clock.pace(tau_s))
+        return duration if job.limit_s is None else min(duration, time_limit(job, self.clock))
 
     def speeds_of_spread(self, gpus: int) -> list[tuple[float, int]]:
         """Return bandwidth and number of servers of placements on several, the fastest among them."""
@@ -142,17 +145,16 @@ def refuse_endless_jobs(scenario: Scenario, network: Network, clock: Clock) -> N
     """Raise if a job could, in its worst case, stand still or take longer than a float holds."""
     for at, job in enumerate(scenario.jobs):
         tau_s = network.worst_tau_s(job)
-        place = f"jobs[{at}] {job.name!r}"
         if scenario.time.slotted and clock.pace(tau_s) < 1:
             raise InputError(
                 f"takes {tau_s:g} s per iteration in its worst case, which does not fit into a slot of "
                 f'{scenario.time.slot_s:g} s; make slot_s longer or set time.model = "continuous"',
-                place=place,
+                place=f"jobs[{at}] {job.name!r}",
             )
         if not scenario.time.slotted and not math.isfinite(job.iterations * tau_s):
             raise InputError(
                 f"takes {tau_s:g} s per iteration in its worst case: {job.iterations} of them last for ever",
-                place=place,
+                place=f"jobs[{at}] {job.name!r}",
             )
 
 

@@ -137,6 +137,7 @@ class Network:
         self._best_s: dict[str, float] = {}  # by the name of the job
         self._worst_s: dict[str, float] = {}
         self._iterations: dict[tuple[str, int], Iteration] = {}  # by job and number of servers
+        self._speeds: dict[int, set[float]] = {}  # inside, by the most GPUs there
 
     def way_up(self, node: int) -> Iterator[int]:
         """Yield the node, its parent, and so on up to the last one below the core."""
@@ -167,8 +168,10 @@ class Network:
 
     def speeds_within(self, most: int) -> set[float]:
         """Return the speeds inside a server of which a ring uses two GPUs or more, up to `most`."""
-        most = max(2, min(most, self._capacities[0]))
-        return {speed for least, speed in self._steps if least <= most}
+        if most not in self._speeds:
+            at_once = max(2, min(most, self._capacities[0]))
+            self._speeds[most] = {speed for least, speed in self._steps if least <= at_once}
+        return self._speeds[most]
 
     def tau_s(self, job: Job, shape: Shape) -> float:
         """Return tau_j of a job alone."""

@@ -79,13 +79,15 @@ class Placements:
 
     def _wait(self, job: Job, in_one: bool) -> float:
         """Return how long a job waits for GPUs: of one server, or of all that it may use."""
-        key = in_one, job.gpus, *sorted(job.requires.items())
+        key = in_one, job.gpus, tuple(job.requires.items()) if job.requires else ()
         if key not in self._waits:
             servers = self.servers_of(job)
-            waits = [_wait(job.gpus, server.capacity, self._held[server.name]) for server in servers]
-            ends = sorted(end for server in servers for end in self._held[server.name])
-            total = sum(server.capacity for server in servers)
-            self._waits[key] = min(waits) if in_one else _wait(job.gpus, total, ends)
+            if in_one:
+                waits = [_wait(job.gpus, server.capacity, self._held[server.name]) for server in servers]
+                self._waits[key] = min(waits)
+            else:
+                ends = sorted(end for server in servers for end in self._held[server.name])
+                self._waits[key] = _wait(job.gpus, sum(server.capacity for server in servers), ends)
         return self._waits[key]
 
     def ways(self, at: int) -> Iterator[Way]:
@@ -99,11 +101,16 @@ class Placements:
     def spans(self) -> list[tuple[float, float]]:
         """Return the earliest end and the shortest duration of every job."""
         return [
-            (self.ends[at], self.ends[at])
-            if at in self.ends
-            else (min(way.start + way.duration for way in self.ways(at)), self.facts.best[at])
-            for at in range(len(self.jobs))
+            self._span(at, job, best)
+            for at, (job, best) in enumerate(zip(self.jobs, self.facts.best, strict=True))
         ]
+
+    def _span(self, at: int, job: Job, best: float) -> tuple[float, float]:
+        if at in self.ends:
+            return self.ends[at], self.ends[at]
+        if not self.ends and not job.requires:
+            return self.facts.releases[at] + best, best  # no wait: the whole cluster is free
+        return min(way.start + way.duration for way in self.ways(at)), best
 
     def free(self, until: float) -> dict[str, int]:
         """Return the GPUs of each server that need not be held all the time until an instant."""

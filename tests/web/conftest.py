@@ -68,7 +68,8 @@ def workers_of(pid: int) -> list[psutil.Process]:
 
 @pytest.fixture(scope="session")
 def served() -> Iterator[Served]:
-    server = started("--workers", "2", "--request-timeout", "20")
+    # On a busy machine a worker may take long to start; no test is about that.
+    server = started("--workers", "2", "--request-timeout", str(HANGS_S))
     yield server
     ended(server)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -263,38 +264,48 @@ def test_no_documentation_from_elsewhere(served: Any) -> None:
     assert httpx.get(f"{served.url}/api/v1/openapi.json").json()["openapi"].startswith("3.")
 
 
-def events_of(client: httpx.Client, name: str) -> list[tuple[str, Any]]:
-    events, kind = [], ""
+def events_of(client: httpx.Client, name: str) -> Iterator[tuple[str, Any]]:
+    kind = ""
     with client.stream("GET", f"/searches/{name}/events") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         for line in stream.iter_lines():
             if line.startswith("event: "):
                 kind = line.removeprefix("event: ")
             elif line.startswith("data: "):
-                events.append((kind, json.loads(line.removeprefix("data: "))))
-    return events
+                yield kind, json.loads(line.removeprefix("data: "))
 
 
-def test_a_search_tells_how_it_goes(client: httpx.Client) -> None:
+def test_a_search_tells_how_it_goes_until_it_is_stopped(client: httpx.Client) -> None:
+    """It has no end of its own, so that nobody can listen too late."""
     paper = client.get("/examples/paper").json()["scenario"]
     scenario = ringsched.scenario_from_dict(paper)
-    body = {"scenario": paper, "policy": "search", "iterations": 20_000, "seed": 2}
+    body = {"scenario": paper, "policy": "search", "iterations": 10**9}
     name = client.post("/searches", json=body).json()["id"]
-    events = events_of(client, name)
+    events = []
+    for event in events_of(client, name):
+        events.append(event)
+        if {kind for kind, _ in events} == {"progress", "better"}:
+            client.delete(f"/searches/{name}")
     kinds = [kind for kind, _ in events]
-    assert {"progress", "better", "end"} == set(kinds)
-    assert kinds.count("end") == 1
-    assert kinds[-1] == "end"
+    assert set(kinds) == {"progress", "better", "end"}
+    assert kinds.index("end") == len(kinds) - 1
     values = [content["value_s"] for kind, content in events if kind == "progress"]
     assert values == sorted(values, reverse=True)
     for kind, content in events:
         if kind == "better":
             assert content.keys() == {"progress", "plan", "pictures"}
             assert ringsched.verify(scenario, plan_from_dict(content["plan"])).valid
-    last = events[-1][1]
-    assert last["state"] == "done"
+    assert events[-1][1]["state"] == "stopped"
+
+
+def test_a_search_ends_with_the_plan_of_its_seed(client: httpx.Client) -> None:
+    paper = client.get("/examples/paper").json()["scenario"]
+    body = {"scenario": paper, "policy": "search", "iterations": 20_000, "seed": 2}
+    name = client.post("/searches", json=body).json()["id"]
+    *_, (kind, last) = events_of(client, name)
+    assert (kind, last["state"]) == ("end", "done")
     assert last["pictures"]["numJobs"] == 160
-    expected = planning.plan(scenario, "search", iterations=20_000, seed=2)
+    expected = planning.plan(ringsched.scenario_from_dict(paper), "search", iterations=20_000, seed=2)
     assert last["plan"] == json.loads(plan_to_json(expected))
     again = client.get(f"/searches/{name}").json()
     assert again == {key: last[key] for key in ("state", "progress", "plan")}
@@ -305,7 +316,7 @@ def test_a_search_tells_how_it_goes(client: httpx.Client) -> None:
 def test_a_search_that_cannot_be_says_why(client: httpx.Client, small: Any) -> None:
     impossible = small | {"time": small["time"] | {"horizon_s": 10.0}}
     name = client.post("/searches", json={"scenario": impossible, "policy": "sjf-bco"}).json()["id"]
-    (kind, content), *_ = events_of(client, name)
+    *_, (kind, content) = events_of(client, name)
     assert (kind, content["state"]) == ("end", "failed")
     assert content["error"]["message"].startswith("infeasible within the horizon of 10 s")
 

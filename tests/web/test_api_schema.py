@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import load_all_checks
-from tests.web.conftest import HANGS_S, Served
+from tests.web.conftest import HANGS_S, ended, started
 
 import ringsched
 from ringsched.formats.plan import plan_to_json
@@ -49,9 +50,12 @@ def sound() -> dict[str, Any]:
 POLITE = {503, 504}  # too much at once, or too long: documented, and no mistake
 
 
-@pytest.fixture(scope="session")
-def described(served: Served) -> Any:
-    return schemathesis.openapi.from_url(f"{served.url}/api/v1/openapi.json", timeout=HANGS_S)
+@pytest.fixture(scope="module")
+def described() -> Iterator[Any]:
+    """A server of its own: random searches go on after their test, and would keep others waiting."""
+    server = started("--workers", "2", "--request-timeout", "20")
+    yield schemathesis.openapi.from_url(f"{server.url}/api/v1/openapi.json", timeout=HANGS_S)
+    ended(server)
 
 
 def operations(described: Any) -> list[Any]:

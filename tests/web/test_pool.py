@@ -172,6 +172,38 @@ def test_a_worker_that_held_much_memory_makes_way_for_a_fresh_one() -> None:
     asyncio.run(go())
 
 
+def test_a_worker_may_take_longer_to_start_than_a_request_to_be_answered() -> None:
+    """As on a busy machine: no worker starts within the hundredth of a second a request has here."""
+
+    async def go() -> None:
+        pool = Pool(Limits(work_s=0.01), 1, warm=0)
+        try:
+            assert (await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S)).status == 200
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_a_worker_that_never_starts_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    def does_not_start(_: WorkerProcess) -> None:
+        raise WorkerEnded
+
+    monkeypatch.setattr(WorkerProcess, "wait_until_ready", does_not_start)
+    monkeypatch.setattr(process, "START_S", 0.1)
+    monkeypatch.setattr(process, "AGAIN_S", 0.01)
+
+    async def go() -> None:
+        pool = Pool(Limits(work_s=0.01), 1, warm=0)
+        try:
+            with pytest.raises(NobodyIsFree):
+                await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S)
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+
+
 def test_who_waits_for_a_worker_too_long_is_told_so() -> None:
     async def go() -> None:
         pool = Pool(Limits(work_s=0.5), 1, warm=1)

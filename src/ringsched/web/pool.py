@@ -166,10 +166,11 @@ def _interrupts_blocked() -> Iterator[None]:
 
 Told = Callable[[str, bytes], None]
 AGAIN_S = 5.0  # after a worker that could not be started
+START_S = 300.0  # that a worker may take to start on a busy machine
 
 
 class NobodyIsFree(Exception):
-    """All workers were busy for as long as a request may take."""
+    """All workers were busy for as long as a request may take, or a new one did not start."""
 
 
 class Pool:
@@ -250,10 +251,14 @@ class Pool:
                 self._idle.put_nowait(process)
 
     async def _next_idle(self) -> WorkerProcess:
-        try:
-            return await asyncio.wait_for(self._idle.get(), self._limits.work_s)
-        except TimeoutError:
-            raise NobodyIsFree from None
+        """Wait as long as a request may take, and longer while a worker is starting."""
+        given_up_s = time.monotonic() + START_S
+        while True:
+            try:
+                return await asyncio.wait_for(self._idle.get(), self._limits.work_s)
+            except TimeoutError:
+                if not self._renewing or time.monotonic() > given_up_s:
+                    raise NobodyIsFree from None
 
     def _in_background(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -257,7 +257,8 @@ class Pool:
             try:
                 return await asyncio.wait_for(self._idle.get(), self._limits.work_s)
             except TimeoutError:
-                if not self._renewing or time.monotonic() > given_up_s:
+                nobody_comes = not self._renewing or time.monotonic() > given_up_s
+                if nobody_comes and self._idle.empty():  # one may have come at the last moment
                     raise NobodyIsFree from None
 
     def _in_background(self, work: Any) -> None:

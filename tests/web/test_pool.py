@@ -185,6 +185,18 @@ def test_a_worker_may_take_longer_to_start_than_a_request_to_be_answered() -> No
     asyncio.run(go())
 
 
+def test_a_worker_that_is_free_at_the_last_moment_is_taken() -> None:
+    async def go() -> None:
+        pool = Pool(Limits(work_s=0.0), 1, warm=1)  # so that waiting is over before it begins
+        await pool.start()
+        try:
+            assert (await pool.run("plan", body("first-fit"), time_limit_s=HANGS_S)).status == 200
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+
+
 def test_a_worker_that_never_starts_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     def does_not_start(_: WorkerProcess) -> None:
         raise WorkerEnded

@@ -254,12 +254,12 @@ class Pool:
         """Wait as long as a request may take, and longer while a worker is starting."""
         given_up_s = time.monotonic() + START_S
         while True:
-            try:
+            with suppress(TimeoutError):
                 return await asyncio.wait_for(self._idle.get(), self._limits.work_s)
-            except TimeoutError:
-                nobody_comes = not self._renewing or time.monotonic() > given_up_s
-                if nobody_comes and self._idle.empty():  # one may have come at the last moment
-                    raise NobodyIsFree from None
+            if not self._idle.empty():  # a worker became free at the last moment
+                return self._idle.get_nowait()
+            if not self._renewing or time.monotonic() > given_up_s:
+                raise NobodyIsFree
 
     def _in_background(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

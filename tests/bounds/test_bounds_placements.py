@@ -130,20 +130,30 @@ def priced() -> tuple[Scenario, Plan]:
 def test_prices_of_several_things_make_the_best_bound() -> None:
     problem, plan = priced()
     assert plan.bounds[0].name == "priced-placements"
-    assert {"instants_s", "gpus", "slots_of_3"} <= set(plan.bounds[0].terms)
+    assert {"instants_s", "slots_of_3", "gpus_by_3", "expected_from_s"} <= set(plan.bounds[0].terms)
     assert ringsched.verify(problem, plan).valid
 
 
 Terms = dict[str, Any]
+PRICED = "gpus_by_3"
 CHANGED: dict[str, Callable[[Terms], Terms]] = {
     "needs a term instants_s": lambda terms: {**terms, "instants_s": 3.0},
     "with instants in order": lambda terms: {**terms, "instants_s": terms["instants_s"][::-1]},
-    "with a price for each step": lambda terms: {**terms, "gpus": terms["gpus"][1:]},
-    "numbers of at least 0": lambda terms: {**terms, "gpus": [-1.0, *terms["gpus"][1:]]},
-    "'luck_2', which is not known": lambda terms: {**terms, "luck_2": terms["gpus"]},
-    "'slots_of_x', which is not known": lambda terms: {**terms, "slots_of_x": terms["gpus"]},
-    "'links_1' that rises": lambda terms: {**terms, "links_1": [0.0] * (len(terms["gpus"]) - 1) + [1.0]},
-    "recomputed": lambda terms: {**terms, "gpus": [2 * price for price in terms["gpus"]]},
+    "with a price for each step": lambda terms: {**terms, PRICED: terms[PRICED][1:]},
+    "numbers of at least 0": lambda terms: {**terms, PRICED: [-1.0, *terms[PRICED][1:]]},
+    "'luck_2', which is not known": lambda terms: {**terms, "luck_2": terms[PRICED]},
+    "'slots_of_x', which is not known": lambda terms: {**terms, "slots_of_x": terms[PRICED]},
+    "'links_1' that rises": lambda terms: {**terms, "links_1": [0.0] * (len(terms[PRICED]) - 1) + [1.0]},
+    "'gpus_by_0', which is not known": lambda terms: {**terms, "gpus_by_0": terms[PRICED]},
+    "with a number for each queued job": lambda terms: {
+        **terms,
+        "expected_from_s": terms["expected_from_s"][1:],
+    },
+    "recomputed": lambda terms: {**terms, PRICED: [2 * price for price in terms[PRICED]]},
+    "in the plan, but": lambda terms: {
+        **terms,
+        "expected_from_s": [0.0] * len(terms["expected_from_s"]),
+    },
 }
 
 

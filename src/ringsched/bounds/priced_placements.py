@@ -1,41 +1,39 @@
-"""A lower bound on the mean of completions: every job at its best start and placement, if it had to pay.
+"""The best prices of GPUs, places and links, and the bound on the mean of completions that they make.
 
-Let every resource have a price in every cell of time. A job that ends at C pays at least for what it takes
-in the last d before C. All jobs together take no more than there is, so they pay no more than the price of
-all of it. The weighted sum of ends is then at least the sum over the jobs of weight x end + payment, each job
-at the end and the placement that are best for it alone, less the price of all there is. Any prices will do.
-The best are the dual values of a linear program, but the bound does not rest on how well that was solved.
-
+The prices are the dual values of a linear program, but the bound does not rest on how well that was solved.
 The program is first solved for a coarse grid of cells. Then all cells are halved, several times. A finer
 program has only starts that cost little more than the best one at the prices found before, so it stays small.
+It also counts GPUs in units, beside the jobs that the program before expects to run.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringsched.bounds.link_time import levels_of
+from ringsched.bounds.prices import Columns, Prices, Runs, columns_of
 from ringsched.bounds.resources import FEW_JOBS, Resource, resources_of
+from ringsched.bounds.rounding import Expected, expected_of, is_in_units, rounded_gpus
 from ringsched.bounds.ways import Ways, ways_of
 from ringsched.engine.problem import Problem
 from ringsched.model import Bound
 from ringsched.model.objective import Objective
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 MOST_COARSE, LEAST_COARSE, COARSE_EFFORT = 24, 8, 9_000  # cells at first, and cells x ways
-MOST_CELLS, FINE_EFFORT = 192, 300_000  # cells at last, and cells x starts of a program that is refined
+MOST_CELLS = 70  # at last
+FINE_EFFORT = 150_000  # cells x starts of a program that is not refined again
 MOST_WAYS = 5_000
-LEAST_GAIN = 0.0005  # of halving the cells, for doing it again
+LEAST_GAIN = 1e-5  # of halving the cells, for doing it again
 MOST_ROUNDS = 4  # of adding starts to one program
-NEAR = 3.0  # cells: a start that costs no more than such a delay is offered
+NEAR = 1.0  # cells: a start that costs no more than such a delay is offered
+CLOSE = 1e-5  # to the value of the program, so that further starts gain no more than that
 DIGITS = 5  # of a price
 SPARE = 1.3  # how much longer than the work the prices last
 
@@ -51,12 +49,18 @@ def priced_placements(problem: Problem, objective: Objective) -> Bound | None:
     total = math.fsum(weights[job] * end for job, end in ways.running.items())
     terms: dict[str, tuple[float, ...]] = {}
     if ways.queued:
-        prices = _best_prices(problem, ways, weights)
+        prices, expected = _best_prices(problem, ways, weights)
         total += prices.value
         terms["instants_s"] = tuple(seconds(prices.grid).tolist())
-        for resource, price in zip(prices.resources, prices.of_each, strict=True):
-            if price.any():
-                terms[resource.name] = tuple(price.tolist())
+        paid = {
+            resource.name: tuple(price.tolist())
+            for resource, price in zip(prices.resources, prices.of_each, strict=True)
+            if price.any()
+        }
+        if expected is not None and any(map(is_in_units, paid)):
+            terms["expected_from_s"] = tuple(expected.from_s.tolist())
+            terms["expected_until_s"] = tuple(expected.until_s.tolist())
+        terms |= paid
     submits_s = math.fsum(
         weight * (job.submit_s - problem.origin_s)
         for weight, job in zip(weights, problem.scenario.jobs, strict=True)
@@ -64,77 +68,28 @@ def priced_placements(problem: Problem, objective: Objective) -> Bound | None:
     return Bound(name="priced-placements", value_s=seconds(total) - submits_s, terms=terms)
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The ways of the queued jobs, as columns."""
-
-    job: Integers  # of each way, numbered from 0
-    first: Integers  # of each job: its first way, before its further ones
-    gpus: Integers
-    start: Floats
-    duration: Floats
-    weight: Floats
-
-    def least(self, cost: Floats) -> Floats:
-        """Return the least cost of each job, from those of its ways at several ends."""
-        least: Floats = np.minimum.reduceat(cost.min(axis=1), self.first)
-        return least
-
-
-@dataclass(frozen=True, slots=True)
-class _Prices:
-    """A price of each resource in each cell of time."""
-
-    grid: Floats
-    resources: Sequence[Resource]
-    of_each: Sequence[Floats]
-    value: float = -math.inf  # the least total of the queued jobs, less the price of all there is
-    num_starts: int = 0  # of the program that they are from
-
-    def cost(self, columns: _Columns, ends: Floats) -> Floats:
-        """Return weight x end + payment of each way at these ends."""
-        cost: Floats = columns.weight[:, None] * ends
-        for resource, price in zip(self.resources, self.of_each, strict=True):
-            if price.any():
-                rent = np.concatenate(([0.0], np.cumsum(price * np.diff(self.grid))))
-                unpaid = np.interp(ends - resource.length[:, None], self.grid, rent)
-                cost += resource.amount[:, None] * (np.interp(ends, self.grid, rent) - unpaid)
-        return cost
-
-
-def _best_prices(problem: Problem, ways: Ways, weights: Floats) -> _Prices:
-    """Return the best prices that are found, for ever smaller cells."""
-    levels, columns = levels_of(problem), _columns(problem, ways, weights)
+def _best_prices(problem: Problem, ways: Ways, weights: Floats) -> tuple[Prices, Expected | None]:
+    """Return the best prices that are found, and the runs beside which they count GPUs in units."""
+    levels, columns = levels_of(problem), columns_of(problem, ways, weights)
     num_cells = max(LEAST_COARSE, min(MOST_COARSE, COARSE_EFFORT // len(ways.queued)))
     grid = _grid(problem, ways, columns, num_cells)
     best = latest = _solved(columns, resources_of(problem, ways, levels, grid), grid, None)
-    gain = math.inf
-    while (
-        2 * (len(grid) - 1) <= MOST_CELLS
-        and len(grid) * latest.num_starts <= FINE_EFFORT
-        and gain > LEAST_GAIN * abs(latest.value)
-    ):
-        grid = np.sort(np.concatenate((grid, (grid[:-1] + grid[1:]) / 2)))
+    while len(grid := _halved(grid, latest)) - 1 <= MOST_CELLS:
         latest = _solved(columns, resources_of(problem, ways, levels, grid), grid, latest)
         gain = latest.value - best.value
         best = max(best, latest, key=lambda prices: prices.value)
-    return best
+        if gain <= LEAST_GAIN * abs(best.value) or len(grid) * latest.num_starts > FINE_EFFORT:
+            break
+    if best.runs is None:
+        return best, None
+    expected = expected_of(columns, best.runs, problem.clock.seconds)
+    running = expected.in_cells(problem.clock.seconds(best.grid))
+    counted = rounded_gpus(columns, best.resources, best.grid, best.runs, running)
+    latest = _solved(columns, [*best.resources, *counted], best.grid, best)
+    return (latest, expected) if latest.value > best.value else (best, None)
 
 
-def _columns(problem: Problem, ways: Ways, weights: Floats) -> _Columns:
-    jobs = np.array([way.job for way in ways.queued])
-    _, first, job = np.unique(jobs, return_index=True, return_inverse=True)
-    return _Columns(
-        job=job,
-        first=first,
-        gpus=np.array(problem.gpus)[jobs],
-        start=np.array([way.start for way in ways.queued], dtype=np.float64),
-        duration=np.array([way.duration for way in ways.queued], dtype=np.float64),
-        weight=weights[jobs],
-    )
-
-
-def _grid(problem: Problem, ways: Ways, columns: _Columns, num_cells: int) -> Floats:
+def _grid(problem: Problem, ways: Ways, columns: Columns, num_cells: int) -> Floats:
     """Return the edges of the cells: some of the instants at which something can happen, and even steps."""
     ends = columns.start + columns.duration
     areas = columns.least((columns.gpus * columns.duration)[:, None])
@@ -149,9 +104,24 @@ def _grid(problem: Problem, ways: Ways, columns: _Columns, num_cells: int) -> Fl
     return grid
 
 
-def _solved(
-    columns: _Columns, resources: Sequence[Resource], grid: Floats, before: _Prices | None
-) -> _Prices:
+def _halved(grid: Floats, prices: Prices) -> Floats:
+    """Return the grid with the busy cells halved."""
+    middle = (grid[:-1] + grid[1:]) / 2
+    finer: Floats = np.sort(np.concatenate((grid, middle[_busy(grid, prices)])))
+    return finer
+
+
+def _busy(grid: Floats, prices: Prices | None) -> Flags:
+    """Return the cells of a grid in which something had a price, and the ones after them."""
+    if prices is None or prices.runs is None:
+        return np.ones(len(grid) - 1, dtype=np.bool_)
+    has_price = np.any(prices.of_each, axis=0)
+    has_price[1:] |= has_price[:-1]
+    found: Flags = has_price[np.searchsorted(prices.grid, grid[:-1], side="right") - 1]
+    return found
+
+
+def _solved(columns: Columns, resources: Sequence[Resource], grid: Floats, before: Prices | None) -> Prices:
     """Return the best prices on a grid; zeros if there is no solution.
 
     With prices from before, the program has the starts that cost little more than the best at these. Starts
@@ -161,20 +131,23 @@ def _solved(
     possible = starts > columns.start[:, None]
     possible[:, -1] = True
     ends = starts + columns.duration[:, None]
-    best = _valued(columns, _Prices(grid, resources, [np.zeros(len(grid) - 1)] * len(resources)))
+    best = Prices(grid, resources, [np.zeros(len(grid) - 1)] * len(resources)).valued(columns)
     extra = np.zeros_like(ends) if before is None else _extra(columns, before.cost(columns, ends), possible)
-    near = NEAR * float(np.diff(grid).max()) * columns.weight[:, None]
+    width = np.diff(grid)[_busy(grid, before)].max(initial=0.0)
+    near = NEAR * width * columns.weight[:, None]
     offered = possible & (extra <= near)
     for _ in range(MOST_ROUNDS):
-        duals = _duals(columns, resources, grid, ends, offered)
-        if duals is None and before is None:
+        solution = _solution(columns, resources, grid, starts, offered)
+        if solution is None and before is None:
             break
-        if duals is None:  # the jobs need other starts, too
+        if solution is None:  # the jobs need other starts, too
             near = 4 * near
             offered = possible & (extra <= near)
             continue
-        prices = _valued(columns, _Prices(grid, resources, duals, num_starts=int(offered.sum())))
+        prices = solution.valued(columns)
         best = max(best, prices, key=lambda each: each.value)
+        if prices.value >= solution.value - CLOSE * abs(solution.value):
+            break
         cost = prices.cost(columns, ends)
         missing = ~offered & (_extra(columns, cost, possible, offered) < -1e-9 * np.abs(cost))
         if not missing.any():
@@ -183,57 +156,53 @@ def _solved(
     return best
 
 
-def _extra(columns: _Columns, cost: Floats, possible: Flags, among: Flags | None = None) -> Floats:
+def _extra(columns: Columns, cost: Floats, possible: Flags, among: Flags | None = None) -> Floats:
     """Return how much more than the least cost of its job each start costs; infinity if it is impossible."""
     least = columns.least(np.where(possible if among is None else among, cost, np.inf))
     extra: Floats = np.where(possible, cost - least[columns.job][:, None], np.inf)
     return extra
 
 
-def _valued(columns: _Columns, prices: _Prices) -> _Prices:
-    """Return the prices with their value.
-
-    Payments are linear in the end as long as no part of the run begins or ends at the edge of a cell.
-    """
-    lengths = [columns.duration, *(each.length for each in prices.resources if not each.may_rise)]
-    edges = np.tile(prices.grid, (len(columns.start), 1))
-    ends = np.concatenate((edges, *(edges + each[:, None] for each in lengths)), axis=1)
-    earliest = (columns.start + columns.duration)[:, None]
-    ends = np.maximum(np.concatenate((ends, earliest), axis=1), earliest)
-    payable = [
-        math.fsum(resource.capacity * price * np.diff(prices.grid))
-        for resource, price in zip(prices.resources, prices.of_each, strict=True)
-    ]
-    value = math.fsum(columns.least(prices.cost(columns, ends))) - math.fsum(payable)
-    return replace(prices, value=value)
-
-
-def _duals(
-    columns: _Columns, resources: Sequence[Resource], grid: Floats, ends: Floats, offered: Flags
-) -> list[Floats] | None:
-    """Return the dual values of the program over the offered starts, rounded; None without a solution."""
+def _solution(
+    columns: Columns, resources: Sequence[Resource], grid: Floats, starts: Floats, offered: Flags
+) -> Prices | None:
+    """Return dual values of the program over the offered starts, rounded; None without a solution."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, vstack
 
-    which = np.nonzero(offered)[0]
-    ends = ends[offered]
-    rows = []
-    for resource in resources:
-        begins = np.maximum((ends - resource.length[which])[:, None], grid[:-1])
-        overlap = np.maximum(0.0, np.minimum(ends[:, None], grid[1:]) - begins)
-        rows.append(csr_matrix((overlap * resource.amount[which][:, None]).T))
+    way = np.nonzero(offered)[0]
+    start = starts[offered]
+    end = (start + columns.duration[way])[:, None]
+
+    def overlap(length: Floats) -> Floats:
+        time: Floats = np.minimum(end, grid[1:]) - np.maximum(end - length[way][:, None], grid[:-1])
+        return np.maximum(0.0, time)
+
+    whole_run = overlap(columns.duration)
+    rows = [
+        csr_matrix(((whole_run if each.may_rise else overlap(each.length)) * each.amount[way]).T)
+        for each in resources
+    ]
     solved = linprog(
-        columns.weight[which] * ends,
+        columns.weight[way] * end[:, 0],
         A_ub=vstack(rows),
         b_ub=np.concatenate([resource.capacity * np.diff(grid) for resource in resources]),
-        A_eq=csr_matrix((np.ones(len(which)), (columns.job[which], np.arange(len(which))))),
+        A_eq=csr_matrix((np.ones(len(way)), (columns.job[way], np.arange(len(way))))),
         b_eq=np.ones(len(columns.first)),
         method="highs-ds",
     )
     if solved.status != 0:
         return None
     duals = np.maximum(0.0, -solved.ineqlin.marginals).reshape(len(resources), -1)
-    return [_rounded(resource, dual) for resource, dual in zip(resources, duals, strict=True)]
+    chosen = solved.x > 0
+    return Prices(
+        grid,
+        resources,
+        [_rounded(resource, dual) for resource, dual in zip(resources, duals, strict=True)],
+        value=float(solved.fun),
+        num_starts=len(way),
+        runs=Runs(way[chosen], start[chosen], solved.x[chosen]),
+    )
 
 
 def _rounded(resource: Resource, dual: Floats) -> Floats:

@@ -27,8 +27,8 @@ def _amount(bound: Bound, term: str) -> str:
 def _priced(bound: Bound) -> str:
     """Return what has a price."""
     kinds = {"gpus": "GPUs", "jobs": "places for large jobs", "slots": "places in servers", "links": "links"}
-    named = [kinds[str(name).split("_")[0]] for name in bound.terms if name != "instants_s"]
-    priced = list(dict.fromkeys(named))
+    named = [kinds.get(name.split("_")[0]) for name in bound.terms]
+    priced = list(dict.fromkeys(kind for kind in named if kind is not None))
     if not priced:
         return "no job has to wait for more than running jobs"
     return f"every job at its best start and placement, if {' and '.join(priced)} had prices"

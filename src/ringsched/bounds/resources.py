@@ -20,6 +20,7 @@ from ringsched.engine.problem import Problem
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+GPUS = "gpus"
 FEW_JOBS = 30  # queued; of more jobs, only a few resources are worth their time
 EQUAL = 1 - 1e-9  # instants that differ by rounding alone
 
@@ -31,10 +32,10 @@ class Resource(NamedTuple):
     """
 
     name: str
-    amount: Floats  # of each way
+    amount: Floats  # of each way (a row), in each cell (a column) or, with one column, in all of them
     length: Floats  # of each way: its duration, or less on links
     capacity: Floats  # in each cell
-    may_rise: bool = True
+    may_rise: bool = True  # for all but links, which are not taken for a whole run
 
 
 def resources_of(problem: Problem, ways: Ways, levels: Sequence[Level], grid: Floats) -> list[Resource]:
@@ -47,28 +48,30 @@ def _resources(problem: Problem, ways: Ways, levels: Sequence[Level], grid: Floa
     duration = np.array([way.duration for way in ways.queued], dtype=np.float64)
     packed = np.array([way.packed for way in ways.queued])
     free = free_in(problem, ways, grid)
-    yield Resource("gpus", gpus.astype(np.float64), duration, free.sum(axis=1).astype(np.float64))
+    yield Resource(GPUS, _column(gpus), duration, free.sum(axis=1).astype(np.float64))
     for setter, allowed, counted in required(problem):
         amount = gpus * np.isin([way.job for way in ways.queued], counted)
-        yield Resource(
-            f"gpus_for_{setter + 1}",
-            amount.astype(np.float64),
-            duration,
-            free[:, allowed].sum(axis=1).astype(np.float64),
-        )
+        capacity = free[:, allowed].sum(axis=1).astype(np.float64)
+        yield Resource(f"{GPUS}_for_{setter + 1}", _column(amount), duration, capacity)
     queued = [problem.gpus[job] for job in problem.queued]
     for least in _thresholds(problem, queued):
         places = _places(sorted(size for size in queued if size >= least), free.sum(axis=1).tolist())
-        yield Resource(f"jobs_of_{least}", (gpus >= least).astype(np.float64), duration, places)
+        yield Resource(f"jobs_of_{least}", _column(gpus >= least), duration, places)
     for unit in _units(problem, queued):
         amount = np.where(packed, gpus // unit, _forced(gpus, np.minimum(gpus, free.shape[1]), unit))
         slots = (free // unit).sum(axis=1).astype(np.float64)
-        yield Resource(f"slots_of_{unit}", amount.astype(np.float64), duration, slots)
+        yield Resource(f"slots_of_{unit}", _column(amount), duration, slots)
     for level in levels:
         uses = [level.uses.get(way.job, (0, 0.0)) for way in ways.queued]
         links, time = (np.array(part, dtype=np.float64) for part in zip(*uses, strict=True))
         capacity = np.full(len(grid) - 1, float(len(level.nodes)))
-        yield Resource(f"links_{level.depth}", links, np.minimum(time, duration), capacity, may_rise=False)
+        name, length = f"links_{level.depth}", np.minimum(time, duration)
+        yield Resource(name, _column(links), length, capacity, may_rise=False)
+
+
+def _column(amounts: NDArray[np.generic]) -> Floats:
+    """Return amounts of each way that are the same in all cells."""
+    return amounts.astype(np.float64)[:, None]
 
 
 def free_in(problem: Problem, ways: Ways, grid: Floats) -> Integers:

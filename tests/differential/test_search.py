@@ -33,12 +33,12 @@ from ringsched.search.modes import (
     FLEXIBLE,
     FREE,
     MODES,
+    MOVED,
+    MOVED_ONLINE,
     NUM_MODES,
-    NUM_MOVED,
     PAIRED,
     PATIENT,
     QUIET,
-    TIGHT,
     usable_modes,
 )
 from ringsched.search.moves import change, new_wheel
@@ -167,7 +167,7 @@ class Simulated:
             self.arrays,
             MEAN_COMPLETION,
             target=TARGET_S,
-            usable=tuple(range(NUM_MOVED)),
+            usable=MOVED,
             max_wait_s=problem.clock.seconds(max_wait),
         )
         self.queue = queue_of(problem, self.arrays, problem.release)
@@ -292,4 +292,4 @@ def test_the_tail_alone_gives_the_same_schedule(scenario: Scenario, data: st.Dat
 
 def test_the_placement_modes_differ() -> None:
     assert len({(MODES[mode].rule.name, MODES[mode].kappa) for mode in range(NUM_MODES)}) == NUM_MODES
-    assert TIGHT < NUM_MOVED <= NUM_MODES
+    assert set(MOVED_ONLINE) < set(MOVED) < set(range(NUM_MODES))

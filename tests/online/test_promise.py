@@ -18,13 +18,21 @@ from ringsched.engine.state import ENDED, Arrays
 from ringsched.online import ahead, backfill, stage
 from ringsched.online.queue import Stage
 from ringsched.policies.table import policy_named
-from ringsched.rules.table import ADAPTIVE_OVERLAP, FEW_ON_LINKS, FREE_LINKS, WAITING_FOR_SERVER, Rule
+from ringsched.rules.table import (
+    ADAPTIVE_OVERLAP,
+    FEW_ON_LINKS,
+    FREE_LINKS,
+    FULLEST_SERVERS,
+    WAITING_FOR_SERVER,
+    Rule,
+)
 
 POLICIES = {
     "free-links": policy_named("free-links", online=True),
     "free-links, two on a link": Policy(name="two", placement=FREE_LINKS, kappa=lambda _: 2),
     "waiting-for-server": Policy(name="waiting", placement=WAITING_FOR_SERVER, kappa=lambda _: 4),
     "few-on-links": Policy(name="few", placement=FEW_ON_LINKS, kappa=lambda _: 1),
+    "fullest-servers": Policy(name="fullest", placement=FULLEST_SERVERS),
     "adaptive-overlap": Policy(name="adaptive", placement=ADAPTIVE_OVERLAP),
     "fifo": policy_named("fifo", online=True),
     "contention-aware": policy_named("contention-aware", online=True),

@@ -20,7 +20,7 @@ from ringsched.online.settings import OnlineSettings
 from ringsched.rules.shared import Queue, Scratch, new_scratch
 from ringsched.search.chain import BEST, Chain, descend, new_chain
 from ringsched.search.checkpoints import new_checkpoints
-from ringsched.search.modes import FREE, NUM_MODES, NUM_MOVED
+from ringsched.search.modes import FREE, MOVED_ONLINE, NUM_MODES
 from ringsched.search.solution import Solution, Task, new_solution, new_trace, new_walk, task_of
 from ringsched.search.starts import OVERTAKING, Manner, Start, keys_of
 
@@ -57,7 +57,7 @@ class Roller:
         self._keys = keys
         self._scratch = new_scratch(stage.arrays)
         self.task = task_of(
-            problem, stage.believed, settings.objective, target=0.0, usable=tuple(range(NUM_MOVED))
+            problem, stage.believed, settings.objective, target=0.0, usable=MOVED_ONLINE
         )
         self.listed = new_list(problem, self.task, self._keys[0])
         self.num_plans = 0
@@ -131,7 +131,8 @@ class Roller:
             mode[: len(front)], blocks[: len(front)] = self.listed.mode[front], self.listed.blocks[front]
             solutions.append(new_solution(len(arrays.gpus), order, mode, blocks))
         num_others = most - len(solutions)
-        pairs = [(key, manner) for manner in OVERTAKING for key in self._keys]
+        manners = [manner for manner in OVERTAKING if manner.large in MOVED_ONLINE]
+        pairs = [(key, manner) for manner in manners for key in self._keys]
         for at in range(num_others):
             key, manner = pairs[(self.num_plans * num_others + at) % len(pairs)]
             start = Start(np.argsort(key[front], kind="stable"), manner)

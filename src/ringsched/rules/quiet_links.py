@@ -11,28 +11,35 @@ from ringsched.rules.eligible import narrow, widen
 from ringsched.rules.layout import is_split
 from ringsched.rules.shared import ANY_NUMBER, Queue, Scratch, sort
 
+# Which servers a job is spread over.
+EMPTIEST_FIRST, FULLEST_FIRST = 0, 1
+
 
 @kernel
 def quiet_links(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
     """Choose one server if any holds the job, else servers over the links that the fewest jobs use."""
-    return one_server(arrays, state, job) or spread_quietly(arrays, state, scratch, job, ANY_NUMBER)
+    return one_server(arrays, state, job) or spread_quietly(
+        arrays, state, scratch, job, ANY_NUMBER, EMPTIEST_FIRST
+    )
 
 
 @kernel
-def spread_quietly(arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int) -> bool:
+def spread_quietly(
+    arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int, first: int
+) -> bool:
     """Choose GPUs of several servers behind links with at most so many jobs, in a layout that suits the job.
 
     For a balanced layout, every server is seen with as many idle GPUs as one part needs, or with none.
     """
     if arrays.permits.parts[job] == ANY_PARTS:
-        return over_quiet_links(arrays, state, scratch, job, most_on_link)
+        return over_quiet_links(arrays, state, scratch, job, most_on_link, first)
     wanted, found = arrays.gpus[job], False
     for num_parts in range(2, min(wanted, arrays.num_servers) + 1):
         if is_split(arrays, job, num_parts):
             narrow(arrays, state, scratch, wanted // num_parts)
-            found = over_quiet_links(arrays, state, scratch, job, most_on_link)
+            found = over_quiet_links(arrays, state, scratch, job, most_on_link, first)
             widen(arrays, state, scratch)
             if found:
                 break
@@ -47,7 +54,7 @@ def waiting_for_server(
     if one_server(arrays, state, job):
         return True
     must_spread = arrays.gpus[job] > kappa or arrays.permits.parts[job] > 1
-    return must_spread and spread_quietly(arrays, state, scratch, job, ANY_NUMBER)
+    return must_spread and spread_quietly(arrays, state, scratch, job, ANY_NUMBER, EMPTIEST_FIRST)
 
 
 @kernel
@@ -55,15 +62,30 @@ def few_on_links(
     arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
 ) -> bool:
     """Choose one server if any holds the job, else servers over links that at most κ jobs use so far."""
-    return one_server(arrays, state, job) or spread_quietly(arrays, state, scratch, job, kappa)
+    return one_server(arrays, state, job) or spread_quietly(
+        arrays, state, scratch, job, kappa, EMPTIEST_FIRST
+    )
 
 
 @kernel
-def over_quiet_links(arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int) -> bool:
+def fullest_servers(
+    arrays: Arrays, state: State, scratch: Scratch, queue: Queue, job: int, limit: int, kappa: int
+) -> bool:
+    """Choose one server if any holds the job, else the fullest servers over links that no job uses.
+
+    So a large job uses up what smaller jobs left of their servers.
+    """
+    return one_server(arrays, state, job) or spread_quietly(arrays, state, scratch, job, 0, FULLEST_FIRST)
+
+
+@kernel
+def over_quiet_links(
+    arrays: Arrays, state: State, scratch: Scratch, job: int, most_on_link: int, first: int
+) -> bool:
     """Choose GPUs behind links that are crossed by at most `most_on_link` jobs so far.
 
-    First of all the quietest links that suffice; on those one switch, if one suffices; there the fewest
-    servers, and the last of them as tight as possible. False if there are too few behind such links.
+    First of all the quietest links that suffice; on those one switch, if one suffices; there the emptiest
+    or the fullest servers first. False if there are too few behind such links.
     """
     wanted = arrays.gpus[job]
     level = 0
@@ -79,7 +101,11 @@ def over_quiet_links(arrays: Arrays, state: State, scratch: Scratch, job: int, m
                 else:
                     next_level = min(next_level, on_link)
         if switch != CORE or total >= wanted:
-            _choose(arrays, state, scratch, wanted, level, switch)
+            _exclude(arrays, state, scratch, level, switch)
+            if first == FULLEST_FIRST:
+                _take_fullest(arrays, state, scratch, wanted)
+            else:
+                _take_emptiest(arrays, state, scratch, wanted)
             return True
         level = next_level
     return False
@@ -120,18 +146,44 @@ def _tightest_switch(arrays: Arrays, state: State, scratch: Scratch, wanted: int
 
 
 @part
-def _choose(arrays: Arrays, state: State, scratch: Scratch, wanted: int, level: int, switch: int) -> None:
-    """Take the emptiest servers below a switch, and as the last one the fullest that holds the rest."""
+def _exclude(arrays: Arrays, state: State, scratch: Scratch, level: int, switch: int) -> None:
+    """Count as taken all servers that are not below a switch, or are behind a busy link."""
     for server in range(arrays.num_servers):
         node = server
         while node != switch and node != CORE and state.traffic.num_on_link[node] <= level:
             node = arrays.links.parent_of[node]
-        scratch.taken[server] = node != switch  # not below it, or behind a busy link
+        scratch.taken[server] = node != switch
+
+
+@part
+def _take_emptiest(arrays: Arrays, state: State, scratch: Scratch, wanted: int) -> None:
+    """Take the emptiest servers first, and as the last one the fullest that holds the rest."""
     num_chosen = 0
     while num_chosen < wanted:
         server = _next_server(state, scratch, wanted - num_chosen)
         scratch.taken[server] = True
         num_chosen = take(arrays, state, server, num_chosen, wanted)
+    sort(state.chosen, wanted)
+
+
+@part
+def _take_fullest(arrays: Arrays, state: State, scratch: Scratch, wanted: int) -> None:
+    """Take the fullest servers first; of the last one all GPUs, if leaving out another server allows it."""
+    found, most_idle = 0, 0
+    while found < wanted:
+        most_idle += 1
+        for server in range(len(scratch.taken)):
+            if found < wanted and not scratch.taken[server] and state.num_idle[server] == most_idle:
+                found += most_idle
+    left_over, num_chosen = found - wanted, 0
+    for idle in range(1, most_idle + 1):
+        for server in range(len(scratch.taken)):
+            if scratch.taken[server] or state.num_idle[server] != idle or num_chosen == wanted:
+                continue
+            if idle == left_over:
+                left_over = 0
+            else:
+                num_chosen = take(arrays, state, server, num_chosen, wanted)
     sort(state.chosen, wanted)
 
 

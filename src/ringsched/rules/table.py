@@ -19,7 +19,7 @@ from ringsched.rules.free_links import free_links
 from ringsched.rules.layout import is_split
 from ringsched.rules.least_loaded import least_loaded
 from ringsched.rules.least_workload import least_workload
-from ringsched.rules.quiet_links import few_on_links, quiet_links, waiting_for_server
+from ringsched.rules.quiet_links import few_on_links, fullest_servers, quiet_links, waiting_for_server
 from ringsched.rules.random_fit import random_fit
 from ringsched.rules.shared import Queue, Scratch
 
@@ -112,6 +112,7 @@ RULES = (
     Rule("quiet-links", quiet_links, by_count=True, by_size=True),
     Rule("waiting-for-server", waiting_for_server, by_links=True, by_size=True),
     Rule("few-on-links", few_on_links, by_links=True, by_size=True),
+    Rule("fullest-servers", fullest_servers, by_links=True, by_size=True),
 )
 (
     FIRST_FIT,
@@ -126,6 +127,7 @@ RULES = (
     QUIET_LINKS,
     WAITING_FOR_SERVER,
     FEW_ON_LINKS,
+    FULLEST_SERVERS,
 ) = RULES
 
 
@@ -223,7 +225,9 @@ def ask(
         return quiet_links(arrays, state, scratch, queue, job, limit, kappa)
     if rule == 10:
         return waiting_for_server(arrays, state, scratch, queue, job, limit, kappa)
-    return few_on_links(arrays, state, scratch, queue, job, limit, kappa)
+    if rule == 11:
+        return few_on_links(arrays, state, scratch, queue, job, limit, kappa)
+    return fullest_servers(arrays, state, scratch, queue, job, limit, kappa)
 
 
 @kernel

@@ -24,7 +24,7 @@ from ringsched.rules.runner import queue_of
 from ringsched.rules.shared import Queue, Scratch, new_scratch
 from ringsched.search.chain import BEST, Chain, copy_solution, descend, new_chain
 from ringsched.search.checkpoints import new_checkpoints
-from ringsched.search.modes import NUM_MOVED
+from ringsched.search.modes import MOVED
 from ringsched.search.solution import Solution, Task, new_trace, new_walk, task_of
 from ringsched.search.starts import Start, starts
 
@@ -117,7 +117,7 @@ class AnytimeSearch:
             self._arrays,
             self.objective,
             target=self.target,
-            usable=tuple(range(NUM_MOVED)),
+            usable=MOVED,
             max_wait_s=self.max_wait_s,
         )
         self._descend_kernel = runnable(

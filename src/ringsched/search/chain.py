@@ -17,7 +17,7 @@ from ringsched.search.schedule import FROM_START, PRUNED, decode, slowdown, tota
 from ringsched.search.solution import NEVER, NUM_EVENTS, Solution, Task, Trace, Walk, new_solution
 
 _NUM_LATE = 10  # the jobs that end last, which moves aim at and the tie-breaker counts
-_NUM_PERTURBING = 8  # moves of one perturbation
+_NUM_PERTURBING = 2  # moves of one perturbation
 _GAIN = 100  # of a better solution, for the choice of moves
 
 # Places in `values`.

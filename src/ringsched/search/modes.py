@@ -11,6 +11,7 @@ from ringsched.rules.table import (
     FEW_ON_LINKS,
     FIRST_FIT,
     FREE_LINKS,
+    FULLEST_SERVERS,
     LEAST_LOADED,
     LEAST_WORKLOAD,
     QUIET_LINKS,
@@ -34,6 +35,7 @@ MODES = (
     Mode(FREE_LINKS),
     Mode(FEW_ON_LINKS, 1),
     Mode(BEST_FIT),
+    Mode(FULLEST_SERVERS),
     Mode(LEAST_WORKLOAD, 1),
     Mode(LEAST_LOADED),
     Mode(FIRST_FIT),
@@ -47,12 +49,14 @@ NUM_MODES = len(MODES)
     FREE,  # the same, by policy `free-links`
     PAIRED,  # spreads only over links that at most one job uses
     TIGHT,  # best fit
+    FILLING,  # spreads over what is left of the fullest servers, over links that no job uses
     LEAST_WORK,
     LEAST_LOAD,
     FIRST,
     ADAPTIVE,  # overlaps another job on a link if that pays
 ) = range(NUM_MODES)
-NUM_MOVED = TIGHT + 1  # modes up to here are those that moves choose from
+MOVED = tuple(range(FILLING + 1))  # those that moves choose from
+MOVED_ONLINE = tuple(range(TIGHT + 1))  # by `rolling`, which was measured with these
 
 
 def usable_modes(problem: Problem) -> tuple[int, ...]:

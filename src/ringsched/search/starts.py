@@ -13,6 +13,7 @@ from ringsched.engine.state import Integers
 from ringsched.model.objective import Objective
 from ringsched.search.modes import (
     ADAPTIVE,
+    FILLING,
     FIRST,
     FLEXIBLE,
     FREE,
@@ -58,6 +59,7 @@ OVERTAKING = (
     Manner(PATIENT, FLEXIBLE),
     Manner(PATIENT, QUIET, large_block=True),
     Manner(PATIENT, FREE),
+    Manner(PATIENT, FILLING),
     _all(QUIET, block=False),
     _all(FREE, block=False),
 )

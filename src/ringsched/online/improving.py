@@ -56,9 +56,7 @@ class Roller:
         self._work_s = problem.pass_s * max(1, settings.limits.iterations or 0)
         self._keys = keys
         self._scratch = new_scratch(stage.arrays)
-        self.task = task_of(
-            problem, stage.believed, settings.objective, target=0.0, usable=MOVED_ONLINE
-        )
+        self.task = task_of(problem, stage.believed, settings.objective, target=0.0, usable=MOVED_ONLINE)
         self.listed = new_list(problem, self.task, self._keys[0])
         self.num_plans = 0
 

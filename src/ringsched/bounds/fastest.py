@@ -159,9 +159,10 @@ def _undominated(speeds: set[Speed]) -> list[Speed]:
 
 def _durations(problem: Problem, speeds: Mapping[int, Sequence[Speed]]) -> list[float]:
     """Return how long each job takes at the best speed of its size; infinity if there is none."""
-    tau = problem.fabric.tau
-    taus = [
-        min([tau(kind.work, servers, gbps) for gbps, servers in speeds.get(kind.gpus, ())], default=math.inf)
-        for kind in problem.kinds
-    ]
+    taus = []
+    for kind in problem.kinds:
+        best = math.inf
+        for gbps, servers in speeds.get(kind.gpus, ()):
+            best = min(best, problem.fabric.tau(kind.work, servers, gbps))
+        taus.append(best)
     return problem.durations(taus)

@@ -222,6 +222,7 @@ class Extremes:
         self._fabric = fabric
         self._num_servers = network.num_servers
         self._widest_of: dict[int, Shape] = {}
+        self._best_options: dict[tuple[int, int], list[tuple[int, float]]] = {}
         self._slowest_alone_gbps = min(network.uplink_gbps)
         self._largest_server = max(network.capacity[: network.num_servers])
         usable = [at for at in range(network.num_servers) if may_use is None or may_use[at]]
@@ -240,14 +241,24 @@ class Extremes:
 
     def best_case_tau(self, work: Work, gpus: int, parts: int = ANY_PARTS) -> float:
         """Return a tau below that of every placement: one server, or the fewest and fastest of several."""
+        options = self._best_options.get((gpus, parts))
+        if options is None:
+            options = self._best_options[gpus, parts] = self._options(gpus, parts)
         tau = math.inf
+        for num_servers, gbps in options:
+            tau = min(tau, self._fabric.tau(work, num_servers, gbps))
+        return tau
+
+    def _options(self, gpus: int, parts: int) -> list[tuple[int, float]]:
+        """Return how many servers a job may use at best, and at which bandwidth: one, or several."""
+        options = []
         if parts <= 1 and self._usable and self._usable[0] >= gpus:
-            tau = self._fabric.tau(work, 1, self._fabric.network.inside(gpus))
+            options.append((1, self._fabric.network.inside(gpus)))
         if gpus >= 2 and len(self._usable) >= 2:
             fewest = self._fewest(gpus) if parts == ANY_PARTS else self._fewest_balanced(gpus, parts)
             if fewest is not None:
-                tau = min(tau, self._fabric.tau(work, fewest, self._fastest_gbps))
-        return tau
+                options.append((fewest, self._fastest_gbps))
+        return options
 
     def _fewest(self, gpus: int) -> int:
         """Return the fewest servers, but at least two, that hold so many GPUs."""

@@ -8,6 +8,7 @@ problem says (engine/problem.py). The formulas are plain functions, which kernel
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -69,6 +70,11 @@ class Clock:
     def rate(self, tau: float) -> float:
         """Return the speed of a job whose iterations take `tau` seconds."""
         return rate_at(self.slotted, self.unit_s, tau)
+
+    def rates(self, taus: Iterable[float]) -> list[float]:
+        """Return the speeds of jobs whose iterations take these seconds."""
+        slotted, unit_s = self.slotted, self.unit_s
+        return [rate_at(slotted, unit_s, tau) for tau in taus]
 
     def duration(self, iterations: float, rate: float) -> float:
         """Return how long `iterations` take at a constant rate."""

@@ -222,7 +222,9 @@ def problem_of(scenario: Scenario) -> Problem:
     first_gpu = tuple(accumulate((server.gpus for server in cluster.servers), initial=0))
     entered: NDArray[Any] = known.submit_s
     if clock.slotted:
-        slots = [clock.release(submit_s) for submit_s in entered.tolist()]
+        submits_s: list[float] = entered.tolist()
+        slot_of = {submit_s: clock.release(submit_s) for submit_s in set(submits_s)}  # often all are the same
+        slots = [slot_of[submit_s] for submit_s in submits_s]
         if not _is_countable(clock, max(slots, default=0)):
             raise _uncountable(jobs, slots.index(max(slots)))
         entered = np.array(slots, dtype=np.int64)
@@ -275,7 +277,7 @@ def _with_iterations(problem: Problem, iterations: Integers) -> Problem:
     """Return the problem with these iterations, and what follows from them."""
     clock, fabric, limit = problem.clock, problem.fabric, problem.limit
     worst_case = _worst_cases(problem, iterations)
-    best_case = _durations(problem, iterations, [clock.rate(kind.best_tau) for kind in problem.kinds])
+    best_case = _durations(problem, iterations, clock.rates(kind.best_tau for kind in problem.kinds))
     for at, gpus in problem.running.items():
         rate = clock.rate(fabric.alone_tau(problem.works[at], problem.shape(gpus)))
         best_case[at] = clock.duration(int(iterations[at]), rate)
@@ -313,14 +315,14 @@ def _durations(problem: Problem, iterations: Integers, rates: Sequence[float]) -
 
 def _worst_cases(problem: Problem, iterations: Integers) -> NDArray[Any]:
     """Return the worst-case durations; refuse a job that would not move, or never end."""
-    clock, jobs, rates = problem.clock, problem.scenario.jobs, []
+    clock, jobs = problem.clock, problem.scenario.jobs
+    rates = clock.rates(kind.worst_tau for kind in problem.kinds)
     for kind, (_, _, _, tau) in enumerate(problem.kinds):
         if not math.isfinite(tau):
             at = int(np.argmax(problem.columns.kind_of == kind))
             raise InputError(
                 "takes for ever at these link speeds", field="an iteration", place=_place(at, jobs[at])
             )
-        rates.append(clock.rate(tau))
         if clock.slotted and rates[kind] < 1:
             at = int(np.argmax(problem.columns.kind_of == kind))
             raise InputError(

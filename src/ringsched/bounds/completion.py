@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,7 @@ Floats = NDArray[np.float64]
 # Effort: steps of the price, and how often it is changed; less of both for many jobs.
 MOST_STEPS, LEAST_STEPS, MOST_TRIALS = 64, 8, 80
 EFFORT = 40_000  # steps x jobs
+CELLS_AT_ONCE = 16_000  # steps x jobs: arrays that fit into a cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +125,21 @@ def priced_gpus(problem: Problem, fastest: Fastest, objective: Objective) -> Bou
 
     def total(prices: Prices) -> float:
         grid, rent = prices.grid(), prices.rent()
-        starts = np.concatenate((np.tile(grid, (len(jobs), 1)), grid - duration[:, None]), axis=1)
-        starts = np.maximum(np.concatenate((starts, release[:, None]), axis=1), release[:, None])
-        ends = starts + duration[:, None]
+        at_once = max(1, CELLS_AT_ONCE // len(grid))
+        parts = [slice(at, at + at_once) for at in range(0, len(jobs), at_once)]
+        return math.fsum(chain.from_iterable(costs(grid, rent, part) for part in parts)) - (
+            problem.num_gpus * float(rent[-1])
+        )
+
+    def costs(grid: Floats, rent: Floats, part: slice) -> list[float]:
+        """Return weighted end and rent of some of the jobs, each at its best start."""
+        earliest, length = release[part, None], duration[part, None]
+        starts = np.concatenate((np.tile(grid, (len(length), 1)), grid - length, earliest), axis=1)
+        starts = np.maximum(starts, earliest)
+        ends = starts + length
         paid = np.interp(ends, grid, rent) - np.interp(starts, grid, rent)
-        cost = (weights[:, None] * ends + gpus[:, None] * paid).min(axis=1)
-        return math.fsum(cost) - problem.num_gpus * float(rent[-1])
+        least: list[float] = (weights[part, None] * ends + gpus[part, None] * paid).min(axis=1).tolist()
+        return least
 
     prices = _best_prices(_first_guess(problem, fastest), total)
     submits_s = math.fsum(

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+from benchmarks.worlds import twins
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import planning
@@ -17,6 +18,8 @@ from tests.workloads import paper_mix
 import ringsched
 from ringsched import Infeasible, InputError, Plan, Scenario
 from ringsched.model import OBJECTIVES
+from ringsched.model.plan import PROVED
+from ringsched.policies import search
 from ringsched.policies.policy import Progress
 
 MIX = paper_mix(1)
@@ -108,6 +111,19 @@ def test_it_beats_free_links_where_sizes_do_not_divide(objective: str) -> None:
         for order in ringsched.ORDERS
     )
     assert searched(instance, objective=objective, iterations=300).objective_s < simple
+
+
+@pytest.mark.compiled
+def test_a_proof_finds_what_the_search_of_a_small_queue_misses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best plan of these five jobs keeps GPUs idle for a job that arrives later."""
+    monkeypatch.setattr(search, "_PROOF_S", 300.0)  # on a busy machine
+    instance = dict(twins())["odd 30"]
+    objective = "weighted-completion"
+    plan = searched(instance, objective=objective, time_limit_s=600)
+    assert (plan.ended, plan.params["proof"]) == (PROVED, "optimal")
+    assert plan.objective_s == ringsched.plan(instance, "exact", objective=objective).objective_s
+    assert plan.objective_s < 0.95 * searched(instance, objective=objective, iterations=8000).objective_s
+    assert ringsched.verify(instance, plan).valid
 
 
 def test_jobs_that_have_waited_long_go_first() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ringsched.search.exact.prove import Proof
 
 TIME_LIMIT_S = 60.0
-QUICK_NODES = 500  # of a proof beside another policy; a count, so that it ends alike on every machine
+QUICK_NODES = 500  # of a quick proof; a count, so that it ends alike on every machine
 MOST_JOBS = 8  # to be placed; beyond, no proof comes in a lifetime
 MOST_OPTIONS = 20_000
 MOST_LINKS = 62  # sets of links are bits of an integer
@@ -65,14 +65,13 @@ def solve_exact(problem: Problem, settings: Settings) -> Candidate:
     return Candidate(proof.run, params, PROVED if proof.complete else TIME)
 
 
-def quick_proof(problem: Problem, settings: Settings, incumbent: Run, time_limit_s: float) -> Proof | None:
-    """Return the best plan of a queue that is so small that a proof may be had at once; None for others."""
-    if len(problem.queued) > MOST_JOBS or not model_of(problem.scenario.contention).is_counting:
-        return None
-    try:
-        _check_size(problem, settings.objective)
-    except TooLarge:
-        return None
+def proof_beside(
+    problem: Problem, settings: Settings, incumbent: Run, time_limit_s: float, *, is_quick: bool = False
+) -> Proof:
+    """Return what a proof within a time limit finds for another policy; see `is_provable`.
+
+    A quick one explores only a few nodes, the same number on every machine.
+    """
     from ringsched.search.exact.measure import measure_of
     from ringsched.search.exact.prove import prove
 
@@ -84,8 +83,20 @@ def quick_proof(problem: Problem, settings: Settings, incumbent: Run, time_limit
         time_limit_s=time_limit_s,
         on_step=settings.on_trial,
         asked=settings.limits.should_stop,
-        most_nodes=QUICK_NODES,
+        most_nodes=QUICK_NODES if is_quick else None,
+        waits=False,
     )
+
+
+def is_provable(problem: Problem, objective: Objective) -> bool:
+    """Whether a queue is so small that a proof may be had at once."""
+    if len(problem.queued) > MOST_JOBS or not model_of(problem.scenario.contention).is_counting:
+        return False
+    try:
+        _check_size(problem, objective)
+    except TooLarge:
+        return False
+    return True
 
 
 def _check_size(problem: Problem, objective: Objective) -> None:

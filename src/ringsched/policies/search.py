@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from ringsched.bounds.lower_bound import lower_bounds, quick_bound_s
 from ringsched.engine.problem import Problem, objective_value
@@ -17,8 +16,8 @@ from ringsched.engine.state import Run
 from ringsched.errors import InputError
 from ringsched.jit import is_settled
 from ringsched.model.objective import Objective
-from ringsched.model.plan import GOOD_ENOUGH, PROVED
-from ringsched.policies.exact import quick_proof
+from ringsched.model.plan import GOOD_ENOUGH, PROVED, STALLED, TIME
+from ringsched.policies.exact import is_provable, proof_beside
 from ringsched.policies.policy import (
     ANY_ORDER,
     ORDERS,
@@ -36,12 +35,11 @@ from ringsched.rules.table import BEST_FIT
 from ringsched.rules.trial import run_trial
 from ringsched.search.modes import ADAPTIVE, FLEXIBLE, FREE, LEAST_WORK, TIGHT
 
-if TYPE_CHECKING:
-    from ringsched.search.exact.prove import Proof
-
 TIME_LIMIT_S = 10.0
 _STARTS_SHARE = 0.25  # of the time: for the solutions that chains begin with
-_PROOF_SHARE = 0.1
+_QUICK_PROOF_SHARE = 0.1  # before the search of a small queue
+_PROOF_SHARE = 0.5  # at least, after it
+_PROOF_S = 2.0  # at most, or as long as the search took
 _OTHERS_SHARE = 0.15  # for policies that no solution of the search expresses
 _FEWEST_STARTS = 16
 _SCHEDULES_PER_START = 4
@@ -95,13 +93,14 @@ class _Search:
         if self._is_enough(self._value_s(simple)) or not problem.queued:
             return self._good_enough(simple)
         self._report(self._value_s(simple))
-        if (proof := self._quick_proof(simple)) is not None:
-            simple = proof.run
-            if self._is_enough(self._value_s(simple)):
-                return self._good_enough(simple)
-            if proof.complete:
-                return Candidate(simple, {"iterations": 0, "proof": "optimal"}, PROVED)
-        return self._improved(simple)
+        if not self._may_prove():
+            return self._improved(simple)
+        proof = proof_beside(problem, settings, simple, self._left_s(_QUICK_PROOF_SHARE), is_quick=True)
+        if self._is_enough(self._value_s(proof.run)):
+            return self._good_enough(proof.run)
+        if proof.complete:
+            return _proved(proof.run, {"iterations": 0})
+        return self._proved_if_possible(self._improved(proof.run, 1 - _PROOF_SHARE))
 
     def _new_bound(self) -> _Bound:
         return _Bound(self.problem, self.settings.objective, self.settings.limits)
@@ -147,15 +146,25 @@ class _Search:
         settings = self.settings
         return Settings(order=order, seed=settings.seed, on_trial=settings.on_trial)
 
-    def _quick_proof(self, simple: Run) -> Proof | None:
-        """Return the proof of a small queue, which the search alone might miss.
+    def _may_prove(self) -> bool:
+        """Whether the queue is so small that a proof may find what a search alone might miss.
 
         Only where a clock ends the search: with a number of schedules, plans stay as they are.
         """
         limits = self.settings.limits
         if limits.iterations is not None or limits.when is not None or limits.quick_bounds:
-            return None
-        return quick_proof(self.problem, self.settings, simple, self._left_s(_PROOF_SHARE))
+            return False
+        return is_provable(self.problem, self.settings.objective)
+
+    def _proved_if_possible(self, found: Candidate) -> Candidate:
+        """Return what a proof finds that begins with the plan of the search, in the time that is left."""
+        if found.ended not in (STALLED, TIME):
+            return found
+        time_limit_s = min(self._left_s(), max(_PROOF_S, time.monotonic() - self.began_s))
+        proof = proof_beside(self.problem, self.settings, found.run, time_limit_s)
+        if proof.complete:
+            return _proved(proof.run, found.params)
+        return replace(found, run=proof.run, ended=self._ending(found.ended, proof.run))
 
     def _other_runs(self, untried: dict[str, list[str]]) -> Iterator[Run]:
         """Yield runs of those policies, as far as the time or the number of schedules allows."""
@@ -175,7 +184,8 @@ class _Search:
                 if few:
                     return
 
-    def _improved(self, simple: Run | None) -> Candidate:
+    def _improved(self, simple: Run | None, share: float = 1.0) -> Candidate:
+        """Return what the search finds in a share of the time that is left."""
         from ringsched.search.anytime import AnytimeSearch, Stop
         from ringsched.search.anytime import Progress as Count
 
@@ -221,7 +231,7 @@ class _Search:
         if search.value_s < simple_s:
             settings.on_better(best)
         stop = Stop(
-            time_limit_s=None if self._limit_s is None else self._left_s(),
+            time_limit_s=None if self._limit_s is None else self._left_s(share),
             iterations=schedules,
             is_enough=self._is_enough,
             asked=limits.should_stop,
@@ -243,6 +253,10 @@ class _Search:
 
     def _value_s(self, run: Run) -> float:
         return objective_value(self.problem, run.finishes, self.settings.objective)
+
+
+def _proved(run: Run, params: Mapping[str, float | int | str]) -> Candidate:
+    return Candidate(run, {**params, "proof": "optimal"}, PROVED)
 
 
 class _Bound:

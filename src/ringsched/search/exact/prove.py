@@ -99,6 +99,8 @@ class Rounds:
         What is known of all plans before.
     python
         Run as plain Python, without a compiler.
+    work_s
+        How long it will take at most, if it will not wait for a compiler.
     """
 
     def __init__(
@@ -109,12 +111,13 @@ class Rounds:
         *,
         bound: float = 0.0,
         python: bool = False,
+        work_s: float = 0.0,
     ) -> None:
         self._problem = problem
         self._measure = measure
         self._instance, self._choices = instance_of(problem, measure)
         self._python = python
-        self._explore = runnable(explore, python=python)
+        self._explore = runnable(explore, python=python, work_s=work_s)
         self.best = incumbent
         self.value = self._value_of(incumbent)
         self.num_nodes = 0
@@ -238,6 +241,7 @@ def prove(
     on_step: Callable[[], None] = lambda: None,
     asked: Callable[[], bool] = lambda: False,
     most_nodes: int | None = None,
+    waits: bool = True,
 ) -> Proof:
     """Return the best plan there is, or the best that was found within the time limit.
 
@@ -255,12 +259,16 @@ def prove(
         Whether to end with what there is.
     most_nodes
         End after about so many nodes, which are explored as plain Python; none for no such limit.
+    waits
+        Whether the time limit begins when the compiler has finished.
     """
     value = measure.value(incumbent.finishes)
     if bound > _limit(problem, measure, value):
         return Proof(run=incumbent, value=value, bound=bound, complete=True, num_nodes=0)
     is_short = most_nodes is not None
-    rounds = Rounds(problem, measure, incumbent, bound=bound, python=is_short)
+    rounds = Rounds(
+        problem, measure, incumbent, bound=bound, python=is_short, work_s=0.0 if waits else time_limit_s
+    )
     deadline = time.monotonic() + time_limit_s
 
     def go_on() -> bool:
@@ -268,7 +276,7 @@ def prove(
         on_step()
         if most_nodes is not None and rounds.num_nodes >= most_nodes:
             return False
-        if not is_short and is_compiling(explore):  # the time limit starts when the compiler is done
+        if waits and not is_short and is_compiling(explore):
             deadline = time.monotonic() + time_limit_s
         return time.monotonic() < deadline and not asked()
 

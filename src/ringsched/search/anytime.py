@@ -1,7 +1,7 @@
 """The anytime search: several chains from several starts, on all cores, with the best so far at hand.
 
-How the work is divided depends on counts alone, never on the clock or on the number of threads; only
-where it ends may depend on the clock.
+For a number of schedules, how the work is divided depends on counts alone, never on the clock or on the
+number of threads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from ringsched.search.solution import Solution, Task, new_trace, new_walk, task_
 from ringsched.search.starts import Start, starts
 
 NUM_CHAINS = 8
-_NUM_CHAINS_OF_MANY = 4  # where a schedule takes so long that fewer chains get further
+_FEWEST_CHAINS = 4  # where there is no time for more: each gets further then
+_FEW_JOBS = 50  # whose chains have all come to an end before most clocks
 _MANY_JOBS = 500
 STALE_STEPS = 1000  # of every chain for every job, after which it ends: a small queue is done early
 _ROUNDS_TO_EXCHANGE = 4
@@ -281,7 +282,7 @@ class AnytimeSearch:
         ranked = [start for at, (value, _, start) in enumerate(tried) if value not in values[:at]]
         slopes = self.objective.slopes
         workers = []
-        for number in range(_NUM_CHAINS_OF_MANY if self._has_many else NUM_CHAINS):
+        for number in range(self._num_chains):
             solution = ranked[number % len(ranked)].solution(self._task, self._arrays.gpus)
             workers.append(self._new_worker(solution, number, slopes[number % len(slopes)]))
         with self._threads() as pool:
@@ -315,6 +316,15 @@ class AnytimeSearch:
         state, checkpoints = new_checkpoints(self._arrays, walk.values, walk.kept, num_events)
         chain = new_chain(solution, trace, checkpoints, walk, f"{self.seed}/{number}")
         return _Worker(chain, cost, state, new_scratch(self._arrays))
+
+    @property
+    def _num_chains(self) -> int:
+        if self._has_many:
+            return _FEWEST_CHAINS
+        is_for_a_time = self.num_schedules == math.inf  # and may depend on the number of threads
+        if is_for_a_time and len(self.problem.queued) > _FEW_JOBS:
+            return min(max(self.num_threads, _FEWEST_CHAINS), NUM_CHAINS)
+        return NUM_CHAINS
 
     @property
     def _has_many(self) -> bool:

@@ -24,9 +24,9 @@ from ringsched.formats.traces.options import FRACTIONAL, ROUND
 from ringsched.formats.traces.suggest import suggestion
 from ringsched.formats.traces.values import UNITS_S
 from ringsched.formatting import counted, duration
+from ringsched.garbage import no_garbage_collection
 from ringsched.importing import ImportedTrace, ImportReport, import_trace
 from ringsched.importing.models import DRAWN, NO_COMMUNICATION, UNKNOWN_MODELS
-from ringsched.importing.trace import no_garbage_collection
 from ringsched.workloads.mixes import MODEL_MIXES
 
 # What the readers of single formats ask for; a format has those that it takes.

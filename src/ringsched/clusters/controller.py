@@ -5,7 +5,6 @@ What a cluster is comes from a `ClusterBackend`. Between its `snapshot` and its 
 
 from __future__ import annotations
 
-import gc
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Protocol, TypeVar
 
 from ringsched.clusters.planning import NOW_S, PlannedQueue, Planner
 from ringsched.errors import AdapterError, RingschedError
+from ringsched.garbage import no_garbage_collection
 from ringsched.model import PlannedJob, Scenario
 
 # Tolerances of a late job, in seconds and as a share of its duration, before the queue is re-planned.
@@ -183,11 +183,8 @@ class Controller:
 
     def cycle(self) -> Cycle:
         """Run one cycle: read the cluster, plan, and act."""
-        gc.disable()  # with 10,000 jobs, looking for cycles among new objects takes a fifth of the time
-        try:
+        with no_garbage_collection():  # with 10,000 jobs, it takes a fifth of the time
             return self._cycle()
-        finally:
-            gc.enable()
 
     def _cycle(self) -> Cycle:
         snapshot = self.backend.snapshot()

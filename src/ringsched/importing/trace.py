@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +15,7 @@ from ringsched.formats.traces.lingjun import read_topology
 from ringsched.formats.traces.options import ReadOptions
 from ringsched.formats.traces.rows import BadRow, NotThisFormat, TraceRow
 from ringsched.formats.traces.suggest import suggestion
+from ringsched.garbage import no_garbage_collection
 from ringsched.importing.cluster import (
     ENOUGH_FOR,
     GPUS_PER_SERVER,
@@ -143,18 +142,6 @@ def import_trace(
         rows = _read(Path(path), format, options, tally)
         imported = (_as_plan if as_plan else _as_queue)(rows, given, recorded, wanted, tally, options, format)
         return _reported(imported, wanted, tally, options, format)
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Let a million rows be made without searching them for cycles repeatedly."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Models(NamedTuple):

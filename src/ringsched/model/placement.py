@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ringsched.errors import InputError
-from ringsched.model.checks import integer, sequence, shown, text
+from ringsched.model.checks import integers, sequence, shown, text
 
 
 class Placement(Mapping[str, tuple[int, ...]]):
@@ -52,5 +52,4 @@ class Placement(Mapping[str, tuple[int, ...]]):
 
 
 def _indices(server: str, held: object) -> tuple[int, ...]:
-    indices = sequence(held, server, "GPU indices")
-    return tuple(sorted(integer(index, f"{server}[{at}]") for at, index in enumerate(indices)))
+    return tuple(sorted(integers(sequence(held, server, "GPU indices"), server)))

@@ -23,6 +23,7 @@ from ringsched.model.checks import (
 )
 from ringsched.model.cluster import Cluster
 from ringsched.model.contention import Contention
+from ringsched.model.derived import derived_once
 from ringsched.model.eligibility import ANY_PARTS, Labels, has_balanced_layout, matching
 from ringsched.model.job import Job
 
@@ -180,6 +181,7 @@ class Scenario(Replaceable):
             "jobs": [job.expanded() for job in self.jobs],
         }
 
+    @derived_once
     def sha256(self) -> str:
         """Digest of the expanded scenario; the same for TOML and JSON twins."""
         canonical = json.dumps(self.expanded(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -13,6 +13,7 @@ from ringsched.engine.problem import Problem
 from ringsched.engine.state import Run, outcome_of, planned_jobs
 from ringsched.errors import Infeasible, InputError
 from ringsched.formatting import duration
+from ringsched.garbage import no_garbage_collection
 from ringsched.model import Bound, Plan
 from ringsched.model.checks import instance, integer, number
 from ringsched.model.objective import MAKESPAN, Objective, objective_named
@@ -201,7 +202,8 @@ def plan_of(
     """
     # Whether the weighted mean says something that the plain one does not.
     shows_weights = objective.weighted or len({job.weight for job in problem.scenario.jobs}) > 1
-    jobs, outcome = planned_jobs(problem, candidate.run), outcome_of(problem, candidate.run)
+    with no_garbage_collection():
+        jobs, outcome = planned_jobs(problem, candidate.run), outcome_of(problem, candidate.run)
     bounds = lower_bounds(problem, objective) if bounds is None else bounds
     bound_s = max((bound.value_s for bound in bounds), default=0.0)
     value: float = getattr(outcome, objective.field)

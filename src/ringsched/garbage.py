@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Let many objects without cycles be made, and not be searched repeatedly."""
+    """Make many objects that have no cycles, without searching them for cycles repeatedly."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -179,6 +179,15 @@ def test_the_verifier_knows_the_makespan_arguments(name: str) -> None:
     assert any(f"bound {name!r} is" in violation.message for violation in found)
 
 
+def test_instants_that_differ_by_rounding_only_are_one(recwarn: pytest.WarningsRecorder) -> None:
+    """0.1 + 0.5 is not 0.6, so a cell of the prices would have no length."""
+    jobs = [job("a", iterations=6), job("b", iterations=5, submit_s=0.1), job("c", iterations=4)]
+    instance = scenario(cluster(1), *jobs, time=CONTINUOUS)
+    plan = ringsched.plan(instance, "fifo", objective="mean-completion")
+    assert ringsched.verify(instance, plan).violations == ()
+    assert not recwarn.list
+
+
 def test_no_job_starts_before_its_servers_are_open() -> None:
     """Both servers are needed for 6 s, and one is closed from 5 s to 9 s; the other job is done before."""
     first, second = cluster(2, 2).servers

@@ -18,7 +18,7 @@ from tests.workloads import paper_mix
 import ringsched
 from ringsched import Infeasible, InputError, Plan, Scenario
 from ringsched.model import OBJECTIVES
-from ringsched.model.plan import PROVED
+from ringsched.model.plan import INTERRUPTED, PROVED
 from ringsched.policies import search
 from ringsched.policies.policy import Progress
 
@@ -119,10 +119,32 @@ def test_a_proof_finds_what_the_search_of_a_small_queue_misses(monkeypatch: pyte
     monkeypatch.setattr(search, "_PROOF_S", 300.0)  # on a busy machine
     instance = dict(twins())["odd 30"]
     objective = "weighted-completion"
-    plan = searched(instance, objective=objective, time_limit_s=600)
+    told: list[Plan] = []
+    seen: list[Progress] = []
+    plan = searched(
+        instance, objective=objective, time_limit_s=600, on_better=told.append, on_progress=seen.append
+    )
+    assert (told[-1].objective_s, seen[-1].value_s) == (plan.objective_s, plan.objective_s)
     assert (plan.ended, plan.params["proof"]) == (PROVED, "optimal")
     assert plan.objective_s == ringsched.plan(instance, "exact", objective=objective).objective_s
     assert plan.objective_s < 0.95 * searched(instance, objective=objective, iterations=8000).objective_s
+    assert ringsched.verify(instance, plan).valid
+
+
+@pytest.mark.compiled
+def test_a_proof_after_a_search_can_be_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, prove = threading.Event(), search.proof_beside
+
+    def asked_to_end(*arguments: Any, is_quick: bool = False, **options: Any) -> Any:
+        if not is_quick:
+            asked.set()
+        return prove(*arguments, is_quick=is_quick, **options)
+
+    monkeypatch.setattr(search, "proof_beside", asked_to_end)
+    instance = dict(twins())["odd 30"]
+    plan = searched(instance, objective="weighted-completion", time_limit_s=4, should_stop=asked.is_set)
+    assert asked.is_set()
+    assert plan.ended == INTERRUPTED
     assert ringsched.verify(instance, plan).valid
 
 

@@ -1,9 +1,9 @@
 """The best prices of GPUs, places and links, and the bound on the mean of completions that they make.
 
 The prices are the dual values of a linear program, but the bound does not rest on how well that was solved.
-The program is first solved for a coarse grid of cells. Then all cells are halved, several times. A finer
-program has only starts that cost little more than the best one at the prices found before, so it stays small.
-It also counts GPUs in units, beside the jobs that the program before expects to run.
+The program is first solved for a coarse grid of cells. Then cells with a price are halved, several times.
+A finer program has only starts that cost little more than the best one at the prices found before, so it
+stays small. It also counts GPUs in units, beside the jobs that the program before expects to run.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ringsched.bounds.prices import Columns, Prices, Runs, columns_of
 from ringsched.bounds.resources import FEW_JOBS, Resource, resources_of
 from ringsched.bounds.rounding import Expected, expected_of, is_in_units, rounded_gpus
 from ringsched.bounds.ways import Ways, ways_of
+from ringsched.engine.clock import SLACK
 from ringsched.engine.problem import Problem
 from ringsched.model import Bound
 from ringsched.model.objective import Objective
@@ -101,7 +102,8 @@ def _grid(problem: Problem, ways: Ways, columns: Columns, num_cells: int) -> Flo
     chosen = instants[np.linspace(0, len(instants) - 1, number).astype(np.int64)]
     even = np.linspace(0.0, last, num_cells - number + 1)
     grid: Floats = np.unique(np.concatenate((chosen, even)))
-    return grid
+    # Not two instants that differ by rounding only: no other lies between them.
+    return grid[np.diff(grid, prepend=-math.inf) > SLACK * last]
 
 
 def _halved(grid: Floats, prices: Prices) -> Floats:
@@ -146,7 +148,7 @@ def _solved(columns: Columns, resources: Sequence[Resource], grid: Floats, befor
             continue
         prices = solution.valued(columns)
         best = max(best, prices, key=lambda each: each.value)
-        if prices.value >= solution.value - CLOSE * abs(solution.value):
+        if prices.value >= solution.optimum - CLOSE * abs(solution.optimum):
             break
         cost = prices.cost(columns, ends)
         missing = ~offered & (_extra(columns, cost, possible, offered) < -1e-9 * np.abs(cost))
@@ -199,7 +201,7 @@ def _solution(
         grid,
         resources,
         [_rounded(resource, dual) for resource, dual in zip(resources, duals, strict=True)],
-        value=float(solved.fun),
+        optimum=float(solved.fun),
         num_starts=len(way),
         runs=Runs(way[chosen], start[chosen], solved.x[chosen]),
     )

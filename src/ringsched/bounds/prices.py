@@ -71,8 +71,9 @@ class Prices:
     resources: Sequence[Resource]
     of_each: Sequence[Floats]
     value: float = -math.inf  # the least total of the queued jobs, less the price of all there is
-    num_starts: int = 0  # of the program that they are from
-    runs: Runs | None = None  # which that program chose
+    optimum: float = 0.0  # of the program that they are from
+    num_starts: int = 0  # of that program
+    runs: Runs | None = None  # that it chose
 
     def valued(self, columns: Columns) -> Prices:
         """Return the prices with their value.

@@ -29,7 +29,7 @@ Flags = NDArray[np.bool_]
 
 MOST_UNITS = 8
 _BY = "_by_"
-LEAST_EXCESS = 1e-3  # of what runs, in jobs of one unit, over what there is
+LEAST_EXCESS = 1e-3  # a solution that takes more units than exist by less is not corrected
 
 
 class Expected(NamedTuple):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from ringsched.bounds.lower_bound import lower_bounds, quick_bound_s
 from ringsched.engine.problem import Problem, objective_value
@@ -16,7 +17,7 @@ from ringsched.engine.state import Run
 from ringsched.errors import InputError
 from ringsched.jit import is_settled
 from ringsched.model.objective import Objective
-from ringsched.model.plan import GOOD_ENOUGH, PROVED, STALLED, TIME
+from ringsched.model.plan import GOOD_ENOUGH, INTERRUPTED, PROVED, STALLED, TIME
 from ringsched.policies.exact import is_provable, proof_beside
 from ringsched.policies.policy import (
     ANY_ORDER,
@@ -35,9 +36,12 @@ from ringsched.rules.table import BEST_FIT
 from ringsched.rules.trial import run_trial
 from ringsched.search.modes import ADAPTIVE, FLEXIBLE, FREE, LEAST_WORK, TIGHT
 
+if TYPE_CHECKING:
+    from ringsched.search.exact.prove import Proof
+
 TIME_LIMIT_S = 10.0
 _STARTS_SHARE = 0.25  # of the time: for the solutions that chains begin with
-_QUICK_PROOF_SHARE = 0.1  # before the search of a small queue
+_QUICK_PROOF_SHARE = 0.1  # before the bounds and the search of a small queue
 _PROOF_SHARE = 0.5  # at least, after it
 _PROOF_S = 2.0  # at most, or as long as the search took
 _OTHERS_SHARE = 0.15  # for policies that no solution of the search expresses
@@ -89,18 +93,19 @@ class _Search:
         simple = self._best_fit()
         if not is_ready:  # the time of the compiler does not count
             self.began_s = time.monotonic()
+        proof = self._quick_proof(simple) if self._may_prove(simple) else None
+        if proof is not None and proof.run is not simple:
+            simple = proof.run
+            settings.on_better(partial(Candidate, simple, {"iterations": 0}))
         self.bound = self._new_bound()
         if self._is_enough(self._value_s(simple)) or not problem.queued:
             return self._good_enough(simple)
         self._report(self._value_s(simple))
-        if not self._may_prove():
+        if proof is None:
             return self._improved(simple)
-        proof = proof_beside(problem, settings, simple, self._left_s(_QUICK_PROOF_SHARE), is_quick=True)
-        if self._is_enough(self._value_s(proof.run)):
-            return self._good_enough(proof.run)
         if proof.complete:
-            return _proved(proof.run, {"iterations": 0})
-        return self._proved_if_possible(self._improved(proof.run, 1 - _PROOF_SHARE))
+            return _proved(simple, {"iterations": 0})
+        return self._proved_if_possible(self._improved(simple, 1 - _PROOF_SHARE))
 
     def _new_bound(self) -> _Bound:
         return _Bound(self.problem, self.settings.objective, self.settings.limits)
@@ -146,25 +151,53 @@ class _Search:
         settings = self.settings
         return Settings(order=order, seed=settings.seed, on_trial=settings.on_trial)
 
-    def _may_prove(self) -> bool:
+    def _may_prove(self, simple: Run) -> bool:
         """Whether the queue is so small that a proof may find what a search alone might miss.
 
         Only where a clock ends the search: with a number of schedules, plans stay as they are.
         """
-        limits = self.settings.limits
+        limits, objective = self.settings.limits, self.settings.objective
         if limits.iterations is not None or limits.when is not None or limits.quick_bounds:
             return False
-        return is_provable(self.problem, self.settings.objective)
+        if not self.problem.queued or not is_provable(self.problem, objective):
+            return False
+        return self._value_s(simple) > quick_bound_s(self.problem, objective) * limits.gap
+
+    def _quick_proof(self, simple: Run) -> Proof:
+        """Return what a short proof finds before the bounds, which may take as long as the limit."""
+        limit_s = self._left_s(_QUICK_PROOF_SHARE)
+        return proof_beside(self.problem, self.settings, simple, limit_s, is_quick=True)
 
     def _proved_if_possible(self, found: Candidate) -> Candidate:
         """Return what a proof finds that begins with the plan of the search, in the time that is left."""
-        if found.ended not in (STALLED, TIME):
+        elapsed_s = time.monotonic() - self.began_s
+        time_limit_s = min(self._left_s(), max(_PROOF_S, elapsed_s))
+        if found.ended not in (STALLED, TIME) or time_limit_s <= 0:
             return found
-        time_limit_s = min(self._left_s(), max(_PROOF_S, time.monotonic() - self.began_s))
-        proof = proof_beside(self.problem, self.settings, found.run, time_limit_s)
+        value_s, iterations = self._value_s(found.run), int(found.params["iterations"])
+
+        def on_step() -> None:
+            self._report(value_s, iterations, time.monotonic() - self.began_s)
+
+        proof = proof_beside(self.problem, self.settings, found.run, time_limit_s, on_step=on_step)
         if proof.complete:
-            return _proved(proof.run, found.params)
-        return replace(found, run=proof.run, ended=self._ending(found.ended, proof.run))
+            better = _proved(proof.run, found.params)
+        else:
+            better = replace(found, run=proof.run, ended=self._ended_proof(found.ended, proof.run))
+        if proof.run is not found.run:
+            value_s = self._value_s(proof.run)
+            self.settings.on_better(lambda: better)
+            on_step()
+        return better
+
+    def _ended_proof(self, ended: str | None, run: Run) -> str:
+        """Return why a proof ended that is not complete, after a search that ended so."""
+        if self._is_enough(self._value_s(run)):
+            ended = GOOD_ENOUGH
+        elif self.settings.limits.should_stop():
+            ended = INTERRUPTED
+        assert ended is not None
+        return self._ending(ended, run)
 
     def _other_runs(self, untried: dict[str, list[str]]) -> Iterator[Run]:
         """Yield runs of those policies, as far as the time or the number of schedules allows."""

@@ -29,8 +29,8 @@ from ringsched.search.solution import Solution, Task, new_trace, new_walk, task_
 from ringsched.search.starts import Start, starts
 
 NUM_CHAINS = 8
-_FEWEST_CHAINS = 4  # where there is no time for more: each gets further then
-_FEW_JOBS = 50  # whose chains have all come to an end before most clocks
+_FEWEST_CHAINS = 4  # each gets further in the same time
+_FEW_JOBS = 50  # with fewer, all chains usually stall before a time limit
 _MANY_JOBS = 500
 STALE_STEPS = 1000  # of every chain for every job, after which it ends: a small queue is done early
 _ROUNDS_TO_EXCHANGE = 4

@@ -81,7 +81,9 @@ def _moved(
 
 
 NODES_AT_ONCE = 20_000  # between two looks at the clock, and at Ctrl-C ...
-NODES_AT_FIRST = 200  # ... and as plain Python
+NODES_AT_FIRST = 200  # ... as plain Python ...
+FEW_JOBS = 8  # ... up to so many jobs, running ones included; a node of more takes longer
+MOST_STATES = 200_000_000  # of a job at a level of the tree: more do not fit into memory
 LEVELS_PER_JOB = 8  # its start, its release, its end, and the pieces that begin there
 SPARE_LEVELS = 16
 
@@ -189,7 +191,9 @@ class Rounds:
         return float(node_bound(self._instance, stack, 0))
 
     def _nodes_at_once(self) -> int:
-        return NODES_AT_ONCE if is_settled(explore) and not self._python else NODES_AT_FIRST
+        is_compiled = self._explore is not explore and is_settled(explore)
+        nodes = NODES_AT_ONCE if is_compiled else NODES_AT_FIRST
+        return max(1, nodes * FEW_JOBS // max(FEW_JOBS, self._problem.num_jobs))
 
     def _new_stack(self, piece: float) -> Stack:
         stack = new_stack(self._instance, self.num_levels(piece))
@@ -281,6 +285,8 @@ def prove(
         return time.monotonic() < deadline and not asked()
 
     for piece in _pieces(problem.clock.slotted, incumbent.makespan):
+        if rounds.num_levels(piece) * problem.num_jobs > MOST_STATES:
+            break
         if rounds.proved or _is_close(problem, rounds) or not rounds.explore(piece, go_on):
             break
     return Proof(

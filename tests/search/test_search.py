@@ -19,7 +19,7 @@ import ringsched
 from ringsched import Infeasible, InputError, Plan, Scenario
 from ringsched.model import OBJECTIVES
 from ringsched.model.plan import INTERRUPTED, PROVED
-from ringsched.policies import search
+from ringsched.policies import exact, search
 from ringsched.policies.policy import Progress
 
 MIX = paper_mix(1)
@@ -117,6 +117,7 @@ def test_it_beats_free_links_where_sizes_do_not_divide(objective: str) -> None:
 def test_a_proof_finds_what_the_search_of_a_small_queue_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best plan of these five jobs keeps GPUs idle for a job that arrives later."""
     monkeypatch.setattr(search, "_PROOF_S", 300.0)  # on a busy machine
+    monkeypatch.setattr(exact, "QUICK_NODES", 10)  # so that the proof before the search finds little
     instance = dict(twins())["odd 30"]
     objective = "weighted-completion"
     told: list[Plan] = []
@@ -141,6 +142,7 @@ def test_a_proof_after_a_search_can_be_ended(monkeypatch: pytest.MonkeyPatch) ->
         return prove(*arguments, is_quick=is_quick, **options)
 
     monkeypatch.setattr(search, "proof_beside", asked_to_end)
+    monkeypatch.setattr(exact, "QUICK_NODES", 10)
     instance = dict(twins())["odd 30"]
     plan = searched(instance, objective="weighted-completion", time_limit_s=4, should_stop=asked.is_set)
     assert asked.is_set()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ringsched.search.exact.prove import Proof
 
 TIME_LIMIT_S = 60.0
-QUICK_NODES = 1000  # of a quick proof; a count, so that it ends alike on every machine
+QUICK_NODES = 2000  # of a quick proof; a count, so that it ends alike on every machine
 MOST_JOBS = 8  # to be placed; beyond, no proof comes in a lifetime
 MOST_OPTIONS = 20_000
 MOST_LINKS = 62  # sets of links are bits of an integer

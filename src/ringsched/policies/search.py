@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 TIME_LIMIT_S = 10.0
 _STARTS_SHARE = 0.25  # of the time: for the solutions that chains begin with
-_QUICK_PROOF_SHARE = 0.1  # before the bounds and the search of a small queue
+_QUICK_PROOF_SHARE = 0.2  # before the bounds and the search of a small queue
 _PROOF_SHARE = 0.5  # at least, after it
 _PROOF_S = 2.0  # at most, or as long as the search took
 _OTHERS_SHARE = 0.15  # for policies that no solution of the search expresses

@@ -66,3 +66,13 @@ def test_the_certificate_is_in_json_and_not_in_the_table() -> None:
     options = ("plan", "examples/first.toml", "--policy", "sjf-bco")
     assert "ratio" not in run(*options).stdout
     assert json.loads(run(*options, "--json").stdout)["certificate"]["claimed_ratio"] > 1
+
+
+def test_a_charge_between_two_whole_numbers_is_rounded_either_way() -> None:
+    """8808.5 microseconds are 8808 or 8809: which one is a matter of the last digit of a float."""
+    instance = scenario(cluster(1), job(iterations=1, backward_ms=8.8085), time={"model": "continuous"})
+    plan = ringsched.plan(instance, "sjf-bco")
+    assert plan.certificate is not None
+    for load, is_right in ((0.008807, False), (0.008808, True), (0.008809, True), (0.00881, False)):
+        certificate = plan.certificate.replace(max_load=load)
+        assert ringsched.verify(instance, plan.replace(certificate=certificate)).valid == is_right

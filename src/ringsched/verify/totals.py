@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from ringsched.model import Job, Plan
+from ringsched.model import Certificate, Job, Plan
 from ringsched.verify.arguments import check_bounds
 from ringsched.verify.bounds import (
     FIELDS,
@@ -29,14 +29,14 @@ def check_certificate(facts: Facts, plan: Plan) -> Iterator[Violation]:
     stated = plan.certificate
     if stated is None or not facts.scenario.jobs:
         return
-    for figure, expected in _expected(facts, plan).items():
+    for figure, expected in _expected(facts, plan, stated).items():
         found = getattr(stated, figure)
         if abs(found - expected) > SAME * abs(expected):
             message = f"{figure} of the certificate is {shown(found)}, but {shown(expected)} recomputed"
             yield Violation(constraint="certificate", message=message)
 
 
-def _expected(facts: Facts, plan: Plan) -> dict[str, float]:
+def _expected(facts: Facts, plan: Plan, stated: Certificate) -> dict[str, float]:
     scenario, network, clock = facts.scenario, facts.network, facts.clock
     best = {job.name: best for job, best in zip(scenario.jobs, facts.best_cases, strict=True)}
     limit = {job.name: time_limit(job, clock) for job in scenario.jobs}
@@ -54,13 +54,11 @@ def _expected(facts: Facts, plan: Plan) -> dict[str, float]:
     over = min(LARGEST, max(1.0, *(estimate[name] / best[name] for name in best)))
     under = max(1 / LARGEST, min(1.0, *(estimate[name] / worst[name] for name in best)))
     largest = max(job.gpus for job in scenario.jobs)
-    load: Counter[tuple[str, int]] = Counter()
-    for planned in plan.jobs:
-        charge = round(CHARGES_PER_UNIT * estimate[planned.name] / over)
-        for server, gpus in planned.gpus.items():
-            load.update({(server, gpu): charge for gpu in gpus})
+    charges = {name: CHARGES_PER_UNIT * each / over for name, each in estimate.items()}
+    # Between two whole numbers, a charge is rounded up or down.
+    least, most = (_largest_load(plan, charges, 1 + change) for change in (-SAME, SAME))
     figures = {
-        "max_load": max(load.values()) / CHARGES_PER_UNIT,
+        "max_load": min(max(stated.max_load, least), most),
         "largest_job": largest,
         "worst_over_best": phi,
         "overestimate": over,
@@ -71,6 +69,16 @@ def _expected(facts: Facts, plan: Plan) -> dict[str, float]:
         figures["theta"] = plan.params["theta"]
     # Of another objective the plan does not state the bound on the makespan.
     return figures | ({"measured_ratio": plan.gap} if is_makespan(plan.objective) else {})
+
+
+def _largest_load(plan: Plan, charges: Mapping[str, float], factor: float) -> float:
+    """Return the largest sum of rounded charges on a GPU, if they are larger by this factor."""
+    load: Counter[tuple[str, int]] = Counter()
+    for planned in plan.jobs:
+        charge = round(charges[planned.name] * factor)
+        for server, gpus in planned.gpus.items():
+            load.update({(server, gpu): charge for gpu in gpus})
+    return max(load.values()) / CHARGES_PER_UNIT
 
 
 def _estimate(job: Job, best: float, unit_s: float) -> float:

@@ -77,7 +77,7 @@ def proof_beside(
 ) -> Proof:
     """Return what a proof within a time limit finds for another policy; see `is_provable`.
 
-    A quick one explores only a few nodes, the same number on every machine, and does without bounds.
+    A quick one explores about `QUICK_NODES` nodes, and does without bounds, which take longer.
     """
     from ringsched.search.exact.measure import measure_of
     from ringsched.search.exact.prove import prove

@@ -164,7 +164,7 @@ class _Search:
         return self._value_s(simple) > quick_bound_s(self.problem, objective) * limits.gap
 
     def _quick_proof(self, simple: Run) -> Proof:
-        """Return what a short proof finds before the bounds, which may take as long as the limit."""
+        """Return what a proof finds in a short time, before the bounds, which may take the rest of it."""
         limit_s = self._left_s(_QUICK_PROOF_SHARE)
         return proof_beside(self.problem, self.settings, simple, limit_s, is_quick=True)
 
